@@ -1,0 +1,346 @@
+"""What a component must do. Plain, synchronous, typed; one thread an episode.
+
+Each component is built once per process from its validated config, and opens one object per episode:
+``Environment -> Session``, ``Memory -> MemorySession``, ``Policy -> Sampler -> Speaker``, ``Sandbox -> Box``.
+Every call that waits has a deadline. Raise :class:`camg.errors.InfrastructureFault` for what the policy did not
+cause; everything else that an episode meets is data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from attrs import frozen
+
+from camg.types import (
+    Action,
+    Boundary,
+    CheckpointVerdict,
+    CommandResult,
+    EndReason,
+    Episode,
+    Estimate,
+    Event,
+    Limits,
+    Manifest,
+    Message,
+    Observation,
+    Outcome,
+    Response,
+    Sampling,
+    StepResult,
+    Task,
+    Tool,
+    Trajectory,
+    UpdateReport,
+)
+
+if TYPE_CHECKING:
+    import torch
+
+
+# ---------------------------------------------------------------- environment
+@runtime_checkable
+class Environment(Protocol):
+    """A family of tasks. ``tools`` are its native actions; ``shell_command`` is the core's."""
+
+    @property
+    def tools(self) -> Sequence[Tool]: ...
+
+    def task_ids(self, split: str) -> Sequence[str]:
+        """The ids of a split, in a fixed order. Raises :class:`DataError` for an unknown split."""
+
+    def task(self, task_id: str) -> Task:
+        """Raises :class:`DataError` for an unknown id."""
+
+    def open(self, task: Task, box: Box) -> Session:
+        """Start one episode in a fresh workspace (place public files with ``box``)."""
+
+
+@runtime_checkable
+class Session(Protocol):
+    """One episode of an environment."""
+
+    def brief(self) -> str:
+        """The fixed task text (objective, rules, current request) that opens every context."""
+
+    def step(self, action: Action) -> StepResult:
+        """Execute a native action."""
+
+    def after_action(self, action: Action, result: StepResult, checkpoint: CheckpointVerdict | None) -> StepResult:
+        """See *every* action, whoever executed it, and return the result as it shall count.
+
+        Called once per response: parse faults and refused checkpoints are priced here.
+        """
+
+    def reminder(self, path: str, limit: int) -> str:
+        """The fixed text that asks for a checkpoint: the fields worth keeping, and the shape of the command."""
+
+    def cross(self) -> str:
+        """A declared boundary has been confirmed: move on and return the next brief."""
+
+    def finish(self, reason: EndReason) -> tuple[float, Outcome]:
+        """The final reward (added to the last response) and the outcome. Called exactly once."""
+
+    def close(self) -> None:
+        """Free what the session holds; must be safe after any failure."""
+
+
+# ---------------------------------------------------------------- sandbox
+@runtime_checkable
+class Box(Protocol):
+    """One episode's private machine. Its working folder is the workspace root."""
+
+    def run(self, command: str, *, wall_seconds: float | None = None) -> CommandResult:
+        """Run ``bash -c command`` from the workspace root.
+
+        On return no process that the command started is left. Raises :class:`InfrastructureFault` only when the
+        box itself is gone.
+        """
+
+    def manifest(self) -> Manifest:
+        """The state of every path below ``.agent_memory``, seen without following links."""
+
+    def read(self, path: str, limit: int) -> bytes:
+        """At most ``limit`` bytes of a regular workspace file; no links are followed. Raises ``OSError``."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """Place a file in the workspace (parents are made); no links are followed. Raises ``OSError``."""
+
+    def close(self) -> None:
+        """Leave no process, mount or file. Safe to call twice."""
+
+
+@runtime_checkable
+class Sandbox(Protocol):
+    """Opens boxes."""
+
+    def open(
+        self,
+        label: str,
+        *,
+        limits: Limits,
+        base: Path | None = None,
+        inputs: Mapping[str, Path] | None = None,
+    ) -> Box:
+        """A fresh box. ``base``: a tree that the workspace starts as (copy-on-write, never changed).
+        ``inputs``: absolute path inside -> host path, read-only. Raises :class:`InfrastructureFault`.
+        """
+
+    def reconcile(self) -> int:
+        """Remove what boxes of dead workers left behind; returns how many. Called at start."""
+
+    def close(self) -> None: ...
+
+
+# ---------------------------------------------------------------- memory
+class EpisodeView(Protocol):
+    """What the loop shows a memory of the running episode."""
+
+    @property
+    def task(self) -> Task: ...
+    @property
+    def box(self) -> Box: ...
+    @property
+    def codec(self) -> ChatCodec: ...
+
+    def brief(self) -> str: ...
+
+    def transcript(self) -> Sequence[Message]:
+        """The messages of the active context."""
+
+    def generate(self, messages: Sequence[Message], *, limit: int, trained: bool) -> str:
+        """Sample once from the policy outside the dialogue (a summary); recorded as a turn of kind SUMMARY."""
+
+    def record(self, event: Event) -> None:
+        """Record something that the policy did not sample."""
+
+
+@frozen
+class Announce:
+    """Keep the context, say ``text``, and ask the memory again after the next response."""
+
+    text: str
+
+
+@frozen
+class Replace:
+    """Open a new context: task and tool instructions, brief, then ``note``."""
+
+    note: str = ""
+
+
+@frozen
+class Review:
+    """A memory's judgement over the response that followed an announcement."""
+
+    verdict: CheckpointVerdict
+    then: Announce | Replace
+
+
+@runtime_checkable
+class MemorySession(Protocol):
+    """One episode's memory: it decides what the policy sees next."""
+
+    def before_turn(self) -> Replace | None:
+        """Called before each response; may rewrite the context (automatic managers)."""
+
+    def handle(self, action: Action) -> StepResult:
+        """Execute one of the memory's own tools."""
+
+    def at_boundary(self, boundary: Boundary) -> Announce | Replace: ...
+
+    def review(self, action: Action, before: Manifest, after: Manifest) -> Review:
+        """Judge the response to the last announcement."""
+
+    def accesses(self, action: Action, before: Manifest, after: Manifest) -> bool:
+        """Did this response access the memory, successfully or not (no-memory-gradient asks)?"""
+
+    def after_action(self, action: Action, result: StepResult) -> StepResult:
+        """See every action; restore what the method forbids, add notices. Return the result as it shall count."""
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """How the policy keeps what falls out of its context."""
+
+    @property
+    def tools(self) -> Sequence[Tool]: ...
+
+    def instructions(self, *, terse: bool) -> str:
+        """What the fixed instructions say about memory. ``terse``: for the embedded policy."""
+
+    def open(self, view: EpisodeView) -> MemorySession: ...
+
+
+# ---------------------------------------------------------------- policy
+class Dialect(Protocol):
+    """How tools are described and calls are written and parsed."""
+
+    @property
+    def name(self) -> str: ...
+
+    def describe(self, tools: Sequence[Tool]) -> str:
+        """Instructions for the prompt; empty when the chat template itself describes the tools."""
+
+    def parse(self, text: str, tools: Sequence[Tool]) -> Action:
+        """Strict: exactly one call of a known tool, at the end. Never raises; faults are in the Action."""
+
+    def render(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """The text of a call (for demonstrators, scripts and probes): ``parse(render(x)) == x``."""
+
+
+class ChatCodec(Protocol):
+    """Messages -> token ids, append-only. Sampled text is never tokenised again."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def terse(self) -> bool:
+        """True for the embedded policy: texts in their short form."""
+
+    @property
+    def eos_id(self) -> int: ...
+
+    def open(self, messages: Sequence[Message], tools: Sequence[Tool]) -> tuple[int, ...]:
+        """The ids of a fresh context, ending with the generation prompt."""
+
+    def extend(self, messages: Sequence[Message], *, ended: bool) -> tuple[int, ...]:
+        """The template's exact ids between a response and the next one. ``ended``: the end token was sampled."""
+
+    def encode(self, text: str) -> tuple[int, ...]: ...
+
+    def decode(self, ids: Sequence[int]) -> str: ...
+
+
+class Speaker(Protocol):
+    """The policy's voice in one episode."""
+
+    def generate(self, prompt: Sequence[int], *, limit: int) -> Response:
+        """Sample one response (thread-safe across speakers, blocks). Raises :class:`InfrastructureFault`."""
+
+    def close(self) -> None: ...
+
+
+class Sampler(Protocol):
+    """An engine that serves many episodes at once."""
+
+    @property
+    def version(self) -> int: ...
+
+    def open(self, task: Task, seed: int) -> Speaker: ...
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """A model: how it talks, how it is sampled, and (where it can be trained) its networks."""
+
+    @property
+    def codec(self) -> ChatCodec: ...
+
+    def sampler(self, sampling: Sampling, *, weights: Path | None = None, lockstep: bool = False) -> Sampler:
+        """Start an engine. ``weights``: a folder of published versions to follow (:mod:`camg.weights`).
+        ``lockstep``: requests of all open speakers are collected, ordered and decoded together, so that the result
+        does not depend on thread timing (``--sync``).
+        """
+
+    def actor(self) -> torch.nn.Module:
+        """A causal LM: ``module(input_ids, ...)`` as in transformers. Raises :class:`UsageError` if untrainable."""
+
+    def critic(self) -> torch.nn.Module:
+        """A backbone of its own, started as a copy of the actor, with a zero scalar head (method: Learning)."""
+
+
+Script = Callable[[str], str]
+"""A scripted policy for one episode: decoded context -> response text."""
+
+
+# ---------------------------------------------------------------- learning
+@runtime_checkable
+class Estimator(Protocol):
+    """Credit assignment. Pure; one trajectory per episode, estimates in the same order."""
+
+    def estimate(self, trajectories: Sequence[Trajectory]) -> Sequence[Estimate]: ...
+
+
+# ---------------------------------------------------------------- reporting
+@runtime_checkable
+class Reporter(Protocol):
+    """Follows a run. A reporter that raises is named and detached; the run goes on."""
+
+    def start(self, run: Mapping[str, Any]) -> None: ...
+
+    def episode(self, episode: Episode) -> None: ...
+
+    def update(self, report: UpdateReport) -> None: ...
+
+    def finish(self, summary: Mapping[str, Any]) -> None: ...
+
+
+__all__ = [
+    "Announce",
+    "Box",
+    "ChatCodec",
+    "Dialect",
+    "Environment",
+    "EpisodeView",
+    "Estimator",
+    "Memory",
+    "MemorySession",
+    "Observation",
+    "Policy",
+    "Replace",
+    "Reporter",
+    "Review",
+    "Sampler",
+    "Sandbox",
+    "Script",
+    "Session",
+    "Speaker",
+]
