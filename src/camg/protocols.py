@@ -145,13 +145,18 @@ class EpisodeView(Protocol):
     def box(self) -> Box: ...
     @property
     def codec(self) -> ChatCodec: ...
+    @property
+    def continuation_bytes(self) -> int: ...
+    @property
+    def filesystem_tools(self) -> frozenset[str]:
+        """Names of the tools whose action may write the continuation file."""
 
     def brief(self) -> str: ...
 
     def transcript(self) -> Sequence[Message]:
         """The messages of the active context."""
 
-    def generate(self, messages: Sequence[Message], *, limit: int, trained: bool) -> str:
+    def generate(self, messages: Sequence[Message], *, limit: int, trained: bool, slots: int = 0) -> str:
         """Sample once from the policy outside the dialogue (a summary); recorded as a turn of kind SUMMARY."""
 
     def record(self, event: Event) -> None:

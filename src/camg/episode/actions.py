@@ -1,0 +1,197 @@
+"""Text -> :class:`~camg.types.Action`: how tools are described, and calls written and parsed.
+
+Two dialects. ``bracket`` is for models without a tool-call format of their own: ``search[red mug]``,
+``shell_command: ls`` (a filesystem tool takes the rest of the text, so that heredocs work). ``native`` is the model's
+own format, either XML-like (Qwen3.5) or JSON (Hermes), between ``<tool_call>`` tags; its chat template describes
+the tools. Both are strict: free reasoning, then exactly one call, then nothing. What does not parse is an action
+with a ``fault`` class and a sentence for the policy, never an exception.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from camg.types import Action, Parameter, Tool
+
+FAULTS = ("empty", "no_action", "several_actions", "trailing_text", "unknown_tool", "bad_arguments", "truncated")
+
+
+def faulty(raw: str, fault: str, detail: str) -> Action:
+    """An action that could not be understood."""
+    return Action(tool=None, raw=raw, fault=fault, fault_detail=detail)
+
+
+def _checked(raw: str, name: str, arguments: object, tools: Sequence[Tool]) -> Action:
+    """Hold a call against the declared tools: known name, exactly its parameters, non-empty strings."""
+    tool = next((tool for tool in tools if tool.name == name), None)
+    if tool is None:
+        known = ", ".join(tool.name for tool in tools)
+        return faulty(raw, "unknown_tool", f"There is no tool {name[:80]!r}; the tools are: {known}.")
+    expected = [parameter.name for parameter in tool.parameters]
+    if not isinstance(arguments, Mapping) or sorted(arguments) != sorted(expected):
+        got = ", ".join(map(str, arguments)) if isinstance(arguments, Mapping) else type(arguments).__name__
+        return faulty(raw, "bad_arguments", f"{name} expects ({', '.join(expected)}), got ({got[:200]}).")
+    for key, value in arguments.items():
+        if not isinstance(value, str) or not value:
+            return faulty(raw, "bad_arguments", f"{name} expects a non-empty string for {key}.")
+    return Action(tool=name, arguments=dict(arguments), raw=raw)
+
+
+class BracketDialect:
+    """``tool[argument]`` on the last line, or ``tool: …`` to the end of the text for filesystem tools.
+
+    Several parameters, or an argument with line breaks, are written as one JSON object: ``visit[{"url": "…"}]``.
+    """
+
+    name = "bracket"
+
+    def describe(self, tools: Sequence[Tool]) -> str:
+        """One line per tool, and the rule."""
+        lines = [f"- {self._shape(tool)}  {tool.summary}" for tool in tools]
+        rule = "Reason first if you like; then end with exactly one action, on a line of its own."
+        return "Actions:\n" + "\n".join(lines) + "\n" + rule
+
+    @staticmethod
+    def _shape(tool: Tool) -> str:
+        names = [parameter.name for parameter in tool.parameters]
+        if tool.filesystem and len(names) == 1:
+            return f"{tool.name}: {names[0].upper()}"
+        if len(names) <= 1:
+            return f"{tool.name}[{''.join(names)}]"
+        return f"{tool.name}[{json.dumps(dict.fromkeys(names, '…'), ensure_ascii=False)}]"
+
+    def render(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """The text of a call; ``parse`` gives the same tool and arguments back."""
+        values = list(arguments.values())
+        if tool == "shell_command" and len(values) == 1:
+            return f"{tool}: {values[0]}"
+        if not values:
+            return f"{tool}[]"
+        plain = len(values) == 1 and values[0] == values[0].strip() and len(values[0].splitlines()) == 1
+        if plain and _json_object(values[0]) is None:
+            return f"{tool}[{values[0]}]"
+        return f"{tool}[{json.dumps(dict(arguments))}]"
+
+    def parse(self, text: str, tools: Sequence[Tool]) -> Action:
+        """Strict parse; see the module's docstring."""
+        if not text.strip():
+            return faulty(text, "empty", "The response is empty; end it with one action.")
+        block = {tool.name: tool for tool in tools if tool.filesystem and len(tool.parameters) == 1}
+        names = "|".join(re.escape(tool.name) for tool in tools if tool.name not in block) or r"(?!)"
+        line_call = re.compile(rf"({names})\[(.*)\]\s*")
+        lines = text.split("\n")
+        calls: list[int] = []
+        for number, line in enumerate(lines):
+            head, colon, _ = line.partition(":")
+            if colon and head in block:
+                if calls:
+                    return self._several(text)
+                rest = "\n".join(lines[number:])[len(head) + 1 :]
+                command = rest.removeprefix(" ")
+                return _checked(text, head, {block[head].parameters[0].name: command}, tools)
+            if line_call.fullmatch(line):
+                calls.append(number)
+        if len(calls) > 1:
+            return self._several(text)
+        if not calls:
+            return self._none(text, lines, tools)
+        if any(line.strip() for line in lines[calls[0] + 1 :]):
+            return faulty(text, "trailing_text", "Text follows the action; the action must be the last line.")
+        match = line_call.fullmatch(lines[calls[0]])
+        name, inner = (match.group(1), match.group(2).strip()) if match else ("", "")
+        tool = next(tool for tool in tools if tool.name == name)
+        return _checked(text, name, _bracket_arguments(inner, tool.parameters), tools)
+
+    @staticmethod
+    def _several(text: str) -> Action:
+        return faulty(text, "several_actions", "The response holds more than one action; give exactly one.")
+
+    @staticmethod
+    def _none(text: str, lines: Sequence[str], tools: Sequence[Tool]) -> Action:
+        last = next(line for line in reversed(lines) if line.strip())
+        like_call = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\[.*\]\s*", last)
+        if like_call and like_call.group(1) not in {tool.name for tool in tools}:
+            return _checked(text, like_call.group(1), {}, tools)
+        return faulty(text, "no_action", "No action found; end the response with exactly one action.")
+
+
+def _json_object(text: str) -> dict[str, object] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _bracket_arguments(inner: str, parameters: Sequence[Parameter]) -> object:
+    named = _json_object(inner)
+    if named is not None and sorted(named) == sorted(parameter.name for parameter in parameters):
+        return named
+    if len(parameters) == 1:
+        return {parameters[0].name: inner}
+    return {} if not inner and not parameters else {"text": inner}
+
+
+class NativeDialect:
+    """The model's own tool-call format: ``<tool_call>`` with XML-like or JSON content."""
+
+    name = "native"
+
+    _call = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+    _function = re.compile(r"\s*<function=([^>\n]*)>(.*)</function>\s*", re.DOTALL)
+    _parameter = re.compile(r"\s*<parameter=([^>\n]*)>(.*?)</parameter>", re.DOTALL)
+
+    def describe(self, tools: Sequence[Tool]) -> str:
+        """Empty: the chat template describes the tools."""
+        return ""
+
+    def render(self, tool: str, arguments: Mapping[str, str]) -> str:
+        """The XML-like form."""
+        body = "".join(f"<parameter={name}>\n{value}\n</parameter>\n" for name, value in arguments.items())
+        return f"<tool_call>\n<function={tool}>\n{body}</function>\n</tool_call>"
+
+    def parse(self, text: str, tools: Sequence[Tool]) -> Action:
+        """Strict parse of what follows the last closed thought."""
+        if not text.strip():
+            return faulty(text, "empty", "The response is empty; end it with one tool call.")
+        spoken = text.rpartition("</think>")[2]
+        calls = list(self._call.finditer(spoken))
+        if not calls:
+            return faulty(text, "no_action", "No complete <tool_call>…</tool_call> found; end with exactly one.")
+        if len(calls) > 1:
+            return faulty(text, "several_actions", "The response holds more than one tool call; give exactly one.")
+        if spoken[calls[0].end() :].strip():
+            return faulty(text, "trailing_text", "Text follows the tool call; it must come last.")
+        return self._content(text, calls[0].group(1), tools)
+
+    def _content(self, raw: str, content: str, tools: Sequence[Tool]) -> Action:
+        named = _json_object(content.strip())
+        if named is not None:
+            return _checked(raw, str(named.get("name", "")), named.get("arguments", {}), tools)
+        function = self._function.fullmatch(content)
+        if function is None:
+            return faulty(raw, "bad_arguments", "The tool call is neither <function=…> nor a JSON object.")
+        arguments: dict[str, str] = {}
+        position, body = 0, function.group(2)
+        while match := self._parameter.match(body, position):
+            if match.group(1) in arguments:
+                return faulty(raw, "bad_arguments", f"Parameter {match.group(1)!r} is given twice.")
+            arguments[match.group(1)] = _unwrap(match.group(2))
+            position = match.end()
+        if body[position:].strip():
+            return faulty(raw, "bad_arguments", "Unexpected text between the parameters of the tool call.")
+        return _checked(raw, function.group(1).strip(), arguments, tools)
+
+
+def _unwrap(value: str) -> str:
+    """The template puts one line break after the opening and before the closing tag."""
+    return value.removeprefix("\n").removesuffix("\n")
+
+
+BRACKET = BracketDialect()
+NATIVE = NativeDialect()
+DIALECTS = {dialect.name: dialect for dialect in (BRACKET, NATIVE)}
