@@ -212,7 +212,8 @@ class EpisodeLoop:
         action = self._parse(response)
         result = self._execute(action)
         review = self._review(action, before)
-        result = self._settle(action, result, review)
+        verdict = review.verdict if review else None
+        result = _guard("environment", lambda: self._session.after_action(action, result, verdict))
         turn = self._turn(response, segment, length, action, result.observation)
         self._turns.append(
             attrs.evolve(
@@ -244,28 +245,27 @@ class EpisodeLoop:
         return self.codec.dialect.parse(response.text, self._tools)
 
     def _execute(self, action: Action) -> StepResult:
+        """Run the action wherever it belongs; the memory sees it first and may undo what its method forbids."""
+        result = self._dispatch(action)
+        result = _guard("memory", lambda: self._memory.after_action(action, result))
+        if action.tool is not None and action.tool not in self._native:
+            self._manifest = self._box.manifest()
+        return result
+
+    def _dispatch(self, action: Action) -> StepResult:
         if action.tool is None:
             return StepResult(Observation(shown=f"Invalid action: {action.fault_detail}"), invalid=True)
         if action.tool in self._native:
             return _guard("environment", lambda: self._session.step(action))
         if action.tool == SHELL_COMMAND.name:
-            result = _guard("sandbox", lambda: run_shell(self._box, action))
-        else:
-            result = _guard("memory", lambda: self._memory.handle(action))
-        self._manifest = self._box.manifest()
-        return result
+            return _guard("sandbox", lambda: run_shell(self._box, action))
+        return _guard("memory", lambda: self._memory.handle(action))
 
     def _review(self, action: Action, before: Manifest) -> Review | None:
         """Judge the response if a checkpoint was pending."""
         if self._pending is None:
             return None
         return _guard("memory", lambda: self._memory.review(action, before, self._manifest))
-
-    def _settle(self, action: Action, result: StepResult, review: Review | None) -> StepResult:
-        """Memory and environment see every action, whoever executed it; the environment prices it."""
-        result = _guard("memory", lambda: self._memory.after_action(action, result))
-        verdict = review.verdict if review else None
-        return _guard("environment", lambda: self._session.after_action(action, result, verdict))
 
     # ------------------------------------------------------------ what the policy sees next
     def _continue(self, result: StepResult, review: Review | None, *, ended: bool) -> EndReason | None:

@@ -11,6 +11,7 @@ from camg.episode.chat import ByteCodec, TemplateCodec
 from camg.errors import UsageError
 from camg.types import Message, Parameter, Tool
 
+# ruff: noqa: E501
 CHATML = (
     "{%- if tools %}<|im_start|>system\n# Tools\n{% for t in tools %}{{ t | tojson }}\n{% endfor %}<|im_end|>\n{% endif %}"
     "{%- for m in messages %}"
