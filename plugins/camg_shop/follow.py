@@ -1,0 +1,48 @@
+"""Reading an episode as a policy does: what is new in the decoded context since the last response."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from camg.protocols import Dialect
+
+FOLDER = ".agent_memory"
+CONTINUATION = f"{FOLDER}/CONTINUATION.md"
+
+
+@frozen
+class News:
+    """``fresh``: the context was opened anew. ``text``: what came since the last response, or all of it."""
+
+    fresh: bool
+    text: str
+
+
+class Follower:
+    """Compares each decoded context with the one before."""
+
+    def __init__(self) -> None:
+        self._seen = ""
+        self._said = ""
+
+    def read(self, context: str) -> News:
+        """What is new in ``context``; the follower's own last response is left out."""
+        fresh = not self._seen or not context.startswith(self._seen)
+        text = context if fresh else context[len(self._seen) :].removeprefix(self._said)
+        self._seen = context
+        return News(fresh, text)
+
+    def say(self, text: str) -> str:
+        """Remember ``text`` as the response and return it."""
+        self._said = text
+        return text
+
+
+def shell(dialect: Dialect, command: str) -> str:
+    """The text of a shell command."""
+    return dialect.render("shell_command", {"command": command})
+
+
+def click(dialect: Dialect, target: str) -> str:
+    """The text of a click."""
+    return dialect.render("click", {"target": target})
