@@ -50,6 +50,8 @@ from camg.types import (
 from camg.workspace.checkpoint import PATH
 from camg.workspace.shell import SHELL_COMMAND, run_shell
 
+__all__ = ["Components", "EpisodeLoop", "run_episode"]
+
 
 def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Episode:
     """Run one scheduled episode to its end and return its record.
