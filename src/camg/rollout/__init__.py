@@ -1,0 +1,1 @@
+"""Many episodes: the schedule, the durable queue, and the worker processes that fill it (paper B.3)."""
