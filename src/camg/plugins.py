@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import util
 from typing import Any
 
@@ -159,6 +159,25 @@ class Registry:
         """Call hooks by name: ``registry.hook.camg_run_start(run=...)``; a plugin that raises is detached."""
         return Hooks(self)
 
+    def call_each(self, name: str, arguments: Mapping[str, Any]) -> Iterator[tuple[PluginInfo, Any]]:
+        """Call every implementation of a hook, and yield each plugin with its result as soon as it is there.
+
+        A :class:`CamgError` passes through, since a plugin may stop a command with a message for the user; anything
+        else that is raised detaches the plugin.
+        """
+        for impl in reversed(getattr(self._manager.hook, name).get_hookimpls()):
+            info = self._plugins[impl.plugin_name]
+            if info.status is not Status.LOADED:
+                continue
+            try:
+                result = call_impl(impl, arguments)
+            except CamgError:
+                raise
+            except Exception as cause:
+                self.detach(info, cause, name)
+            else:
+                yield info, result
+
     def detach(self, info: PluginInfo, cause: BaseException, where: str) -> None:
         """Stop calling the hooks of a plugin that raised in one; say so in one line on stderr."""
         if info.status is not Status.LOADED:
@@ -177,23 +196,7 @@ class Hooks:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("camg_") or not hasattr(hookspecs, name):
             raise AttributeError(f"no hook is called {name!r}")
-        registry = self._registry
-
-        def call(**arguments: Any) -> list[Any]:
-            results: list[Any] = []
-            for impl in reversed(getattr(registry._manager.hook, name).get_hookimpls()):
-                info = registry._plugins.get(impl.plugin_name)
-                if info is None or info.status is not Status.LOADED:
-                    continue
-                try:
-                    results.append(call_impl(impl, arguments))
-                except CamgError:
-                    raise  # a plugin may stop a command with a message for the user
-                except Exception as cause:
-                    registry.detach(info, cause, name)
-            return results
-
-        return call
+        return lambda **arguments: [result for _, result in self._registry.call_each(name, arguments)]
 
 
 def load_registry(

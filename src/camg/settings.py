@@ -19,6 +19,7 @@ class RunSettings:
     seed: int = option(0, "seed of schedule, sampling and initialisation", validator=ge(0))
     updates: int = option(200, "learner updates", validator=ge(0))
     episodes: int = option(64, "episodes per update", validator=ge(1))
+    sync: bool = option(False, "lock-step in one process, the same to the last bit (--sync)")
     split: str = option("", "training split; empty: the policy's (pocket for the embedded one, else train)")
 
 

@@ -5,14 +5,7 @@ Precedence: command line > ``CAMG_*`` environment > file > baseline > policy pro
 
 from __future__ import annotations
 
-from camg.config.record import (
-    COMPONENT_KINDS,
-    SECTIONS,
-    RunConfig,
-    eval_split,
-    load_cell,
-    train_split,
-)
+from camg.config.record import COMPONENT_KINDS, SECTIONS, RunConfig, eval_split, load_cell, train_split
 from camg.config.resolve import DEFAULTS, resolve_config
 from camg.config.rundir import RunDirectory, open_run
 from camg.config.sweep import expand, parse_axis

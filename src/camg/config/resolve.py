@@ -168,9 +168,11 @@ def _unselected(registry: Registry, prefix: str, name: str, layer: Layer, classe
     if prefix:
         advice = did_you_mean(prefix, [*classes, *_components(registry)])
     else:  # a bare name: perhaps its section was forgotten
-        bare = {a.name: f"{section}.{a.name}" for section, config in SECTIONS.items() for a in attrs.fields(config)}
-        advice = did_you_mean(name, [*TOP, *bare])
-        for option, dotted in bare.items():
+        dotted_of = {
+            a.name: f"{section}.{a.name}" for section, config in SECTIONS.items() for a in attrs.fields(config)
+        }
+        advice = did_you_mean(name, [*TOP, *dotted_of])
+        for option, dotted in dotted_of.items():
             advice = advice.replace(f"'{option}'", f"'{dotted}'")
     raise ConfigError(f"Unknown setting '{name}' (from the {layer.source}). {advice}")
 
