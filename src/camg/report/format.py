@@ -1,0 +1,27 @@
+"""Numbers and times as people read them."""
+
+from __future__ import annotations
+
+
+def percent(fraction: float | None) -> str:
+    """``0.1234`` -> ``"12.3 %"``; None -> ``"n/a"``."""
+    return "n/a" if fraction is None else f"{100 * fraction:.1f} %"
+
+
+def duration(seconds: float) -> str:
+    """``75`` -> ``"1 min 15 s"``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def size(count: float) -> str:
+    """Bytes: ``1536`` -> ``"1.5 KiB"``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"
