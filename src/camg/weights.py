@@ -44,6 +44,17 @@ def publish(folder: Path, state: Mapping[str, Tensor], version: int, *, keep: in
     return path
 
 
+def withdraw(folder: Path, *, newer_than: int) -> int:
+    """Remove the versions past ``newer_than``, those of updates that no checkpoint holds; returns how many.
+
+    For a learner that resumes: samplers that hold a withdrawn version must be started afresh.
+    """
+    lost = [version for version in _versions(folder) if version > newer_than]
+    for version in lost:
+        _file(folder, version).unlink(missing_ok=True)
+    return len(lost)
+
+
 def latest(folder: Path) -> int | None:
     """The newest published version, or None. One directory listing: call it as often as you like."""
     versions = _versions(folder)
