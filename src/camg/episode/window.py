@@ -73,7 +73,9 @@ class Window:
         allowance = rollout.observation_tokens
         if reminder:
             comfortable = rollout.prompt_tokens - rollout.response_tokens
-            allowance = min(allowance, max(comfortable - len(self._context) - len(self._ids(reminder, ended)), 0))
+            allowance = min(
+                allowance, max(comfortable - len(self._context) - len(self._ids("\n" + reminder, ended)), 0)
+            )
         # joining texts may cost a few tokens more than their sum: hence the second try, and the reminder alone
         for limit in (allowance, max(allowance - 8, 0), 0):
             shown = self._cut(observation, limit)
