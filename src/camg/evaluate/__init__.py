@@ -1,0 +1,1 @@
+"""Held-out evaluation: running it, and saying how sure one can be of the figures (paper C.1)."""

@@ -82,9 +82,18 @@ class Queue:
         """The first id that was never enqueued."""
         return _int(self._database.read("SELECT coalesce(max(id) + 1, 0) FROM episodes"))
 
+    def dispatch(self, episode: int) -> Dispatch | None:
+        """What an id was dispatched as; None when it was not."""
+        rows: list[Any] = self._database.read("SELECT id, grp, env, task, seed FROM episodes WHERE id = ?", episode)
+        return Dispatch(*rows[0]) if rows else None
+
     def outstanding(self) -> int:
         """How many episodes were dispatched and neither used nor left out."""
         return _int(self._database.read(f"SELECT count(*) FROM episodes WHERE {_OUTSTANDING}"))
+
+    def waiting(self) -> int:
+        """How many episodes are yet to end."""
+        return _int(self._database.read("SELECT count(*) FROM episodes WHERE state IN ('dispatched', 'claimed')"))
 
     # ------------------------------------------------------------ the worker's side
     def claim(self, owner: Owner) -> Dispatch | None:

@@ -1,0 +1,57 @@
+"""What an evaluation found, by environment. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from attrs import asdict, frozen
+
+from camg.evaluate.statistics import Interval, bootstrap_mean, clopper_pearson
+from camg.types import Episode
+
+
+@frozen
+class Score:
+    """One environment. ``success`` and ``complete`` are None (N/A) when an episode faulted through all reruns.
+
+    ``success`` is the environment's own measure, for Shop a mean of fractions, hence a bootstrap interval;
+    ``complete`` counts wholly solved episodes, hence Clopper-Pearson.
+    """
+
+    episodes: int
+    faults: int
+    success: Interval | None
+    complete: Interval | None
+    turns: float
+    replacements: float
+
+
+def score(episodes: Iterable[Episode], expected: Mapping[str, int]) -> dict[str, Score]:
+    """Score by environment. ``expected``: how many episodes each should have; what lacks has faulted."""
+    found: dict[str, list[Episode]] = {env: [] for env in expected}
+    for episode in sorted(episodes, key=lambda episode: episode.id):
+        found[episode.env].append(episode)
+    return {env: _score(found[env], count) for env, count in expected.items()}
+
+
+def _score(episodes: Sequence[Episode], expected: int) -> Score:
+    count = len(episodes)
+    whole = count == expected and count > 0
+    return Score(
+        episodes=count,
+        faults=expected - count,
+        success=bootstrap_mean({"": [episode.outcome.success for episode in episodes]}) if whole else None,
+        complete=clopper_pearson(sum(episode.outcome.complete for episode in episodes), count) if whole else None,
+        turns=sum(len(episode.turns) for episode in episodes) / max(1, count),
+        replacements=sum(len(episode.replacements) for episode in episodes) / max(1, count),
+    )
+
+
+def to_json(scores: Mapping[str, Score]) -> dict[str, Any]:
+    """JSON-able: ``{"success": {env: x | None}, "complete": {…}, "environments": {env: every field}}``."""
+    return {
+        "success": {env: s.success.estimate if s.success else None for env, s in scores.items()},
+        "complete": {env: s.complete.estimate if s.complete else None for env, s in scores.items()},
+        "environments": {env: asdict(s) for env, s in scores.items()},
+    }
