@@ -151,7 +151,7 @@ def test_a_session_that_lacks_a_method_is_named():
 
 
 def test_an_oracle_that_fails_is_named(memory):
-    with pytest.raises(AssertionError, match="Expected the oracle to solve 'echo.train.red'"):
+    with pytest.raises(AssertionError, match=r"Expected the oracle to solve 'echo.train.red'"):
         check_environment(Echo(), oracle=mute, memory=memory)
 
 
@@ -246,7 +246,7 @@ def test_a_sandbox_that_shares_its_workspace_is_named(tmp_path):
             box.close = lambda: None
             return box
 
-    with pytest.raises(AssertionError, match="workspace for each box|empty manifest"):
+    with pytest.raises(AssertionError, match=r"workspace for each box|empty manifest"):
         check_sandbox(Shared(), isolated=False)
 
 

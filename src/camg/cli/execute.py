@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,11 +13,9 @@ from attrs import frozen
 from camg.cli.options import echo_json, runs_root
 from camg.cli.summary import dry_run, print_summary
 from camg.config import RunConfig, RunDirectory, check_run, open_run, resolve_config
-from camg.config.toml import write_text
 from camg.config.validate import NOT_ISOLATED
 from camg.errors import BackendUnavailable, CamgError, ConfigError, ExitCode, Interrupted
 from camg.plugins import Registry
-from camg.report.guard import guarded
 
 
 @frozen(kw_only=True)
@@ -96,9 +93,8 @@ def _run_cells(run: RunDirectory, registry: Registry, request: Request) -> ExitC
     for number, (digest, config) in enumerate(run.configs.items(), 1):
         if len(run.configs) > 1 and not request.quiet:
             click.echo(f"cell {number} of {len(run.configs)}: {digest}", err=True)
-        finished = _finished(run.cells[digest]) if request.resume else None
         try:
-            cells[digest] = finished or _run_cell(run.cells[digest], config, registry, request)
+            cells[digest] = _run_cell(run.cells[digest], config, registry, request)
         except Interrupted:
             cells[digest] = {"status": "interrupted"}
             run.write_summary(_summary(run, cells, "interrupted"))
@@ -122,24 +118,11 @@ def _run_cells(run: RunDirectory, registry: Registry, request: Request) -> ExitC
 
 
 def _run_cell(cell: Path, config: RunConfig, registry: Registry, request: Request) -> dict[str, Any]:
-    from camg.supervise import run_cell  # imports torch
+    from camg.supervise import run_cell  # imports what a run needs, and no command line should wait for
 
     names = [] if request.quiet else [n for n in registry.names("reporter") if registry.spec("reporter", n).default]
-    reporters = [
-        guarded(name, registry.build("reporter", name)) for name in dict.fromkeys([*names, *request.reporters])
-    ]
-    summary = run_cell(cell, config, registry, sync=config.run.sync, resume=request.resume, reporters=reporters)
-    write_text(cell / "summary.json", json.dumps(summary, indent=2) + "\n")
-    return dict(summary)
-
-
-def _finished(cell: Path) -> dict[str, Any] | None:
-    """The summary of a cell that has nothing left to do."""
-    try:
-        summary = json.loads((cell / "summary.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return summary if isinstance(summary, dict) and summary.get("status") == "finished" else None
+    reporters = [registry.build("reporter", name) for name in dict.fromkeys([*names, *request.reporters])]
+    return run_cell(cell, config, registry, sync=config.run.sync, resume=request.resume, reporters=reporters)
 
 
 def _summary(run: RunDirectory, cells: Mapping[str, Any], status: str) -> dict[str, Any]:
