@@ -1,4 +1,4 @@
-"""The example distribution: installs beside ``camg``, shows in ``camg plugins``, and trains through the command line."""
+"""The example distribution installs beside ``camg``, shows in ``camg plugins``, and trains by the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import pytest
 from camg.episode.actions import BRACKET
 from camg.errors import DataError
 from camg.specs import NoConfig
+from camg.testing import check_environment, check_estimator
 from camg.types import Action, EndReason, Trajectory
+from camg_shell.memory import ShellMemory
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "camg-example-env"
 CAMG = str(Path(sys.executable).with_name("camg"))
@@ -94,6 +96,18 @@ def test_rewards_of_a_session() -> None:
     assert (last.reward, last.boundary, last.terminated) == (0.5, False, True)
     reward, outcome = session.finish(EndReason.TERMINATED)
     assert (reward, outcome.success, outcome.complete) == (0.0, 1.0, True)
+
+
+@pytest.mark.usefixtures("importable")
+def test_conformance() -> None:
+    """The checks for plugin authors, with whole episodes that the oracle solves through its memory file."""
+    from camg_example_env.config import VaultConfig
+    from camg_example_env.leave_one_out import LeaveOneOut
+    from camg_example_env.scripts import oracle
+    from camg_example_env.vault import Vault
+
+    check_environment(Vault(VaultConfig(days=4)), oracle=oracle, memory=ShellMemory(NoConfig()))
+    check_estimator(LeaveOneOut(NoConfig()))
 
 
 @pytest.mark.usefixtures("importable")
