@@ -77,9 +77,7 @@ class Browser:
     ``labels`` names further texts that click a listing: lower-cased text -> product id.
     """
 
-    def __init__(
-        self, store: Store, opening: tuple[str, ...] = (), labels: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, store: Store, opening: tuple[str, ...] = (), labels: Mapping[str, str] | None = None) -> None:
         self._store = store
         self._labels = dict(labels or {})
         self._opening = opening

@@ -12,6 +12,7 @@ SESSIONS = 6
 POCKET_BUDGET = 16
 POCKET_SESSIONS = 3
 EVAL_PAIRS = 64
+TRAIN_PAIRS = 65_536  # of the spaces that generate.Space numbers, which are far larger
 
 
 @frozen
@@ -19,6 +20,6 @@ class ShopConfig:
     """``--set shop.NAME=VALUE``."""
 
     webshop: str = option("", "folder with the WebShop files; empty: the generated catalogue")
-    sessions: int = option(SESSIONS, "purchases in a full episode", validator=[ge(2), le(SESSIONS)])
+    sessions: int = option(SESSIONS, "purchases in a full episode", validator=[ge(4), le(SESSIONS)])
     observation: str = option("text_rich", "page mode of full episodes", validator=in_(("simple", "text_rich")))
     seed: int = option(0, "seed of catalogue, splits and tasks", validator=ge(0))

@@ -82,15 +82,16 @@ class ShopSession:
 
         Shown instead of what was really paid, which would tell the earlier choices apart without any memory.
         """
-        return sum(max(map(self.price, visit.listings)) for visit in self.plan.visits[: self.index])
+        return sum(max(self.product(i).price for i in visit.listings) for visit in self.plan.visits[: self.index])
 
-    def price(self, product_id: str) -> int:
-        """Cents."""
-        return self._store.product(product_id).price
+    @property
+    def closed(self) -> bool:
+        """Was the current session's purchase made, and the boundary not yet crossed?"""
+        return self._pending
 
-    def title(self, product_id: str) -> str:
-        """As pages show it."""
-        return self._store.product(product_id).title
+    def product(self, product_id: str) -> Product:
+        """A product of the store."""
+        return self._store.product(product_id)
 
     def page_text(self) -> str:
         """The page that the browser shows."""

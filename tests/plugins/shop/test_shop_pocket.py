@@ -31,8 +31,7 @@ def test_splits_are_large_and_share_no_combination(shop):
     sample = tasks(shop, "pocket", 2000, 10)
     evaluation = tasks(shop, "pocket-eval", len(held_out))
     classes = {
-        (task.payload["clue"], tuple(v["listings"][0].split()[1] for v in task.payload["visits"]))
-        for task in sample
+        (task.payload["clue"], tuple(v["listings"][0].split()[1] for v in task.payload["visits"])) for task in sample
     }
     for task in evaluation:
         nouns = tuple(v["listings"][0].split()[1] for v in task.payload["visits"])
