@@ -7,8 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from camg.config import DEFAULTS
 from camg.episode.actions import BRACKET, faulty
 from camg.errors import DataError
+from camg.plugins import load_registry
 from camg.protocols import Environment, Memory, Script, Session
 from camg.specs import Reference, resolve
 from camg.testing.expect import expect, expect_members, expect_raises, expect_tools
@@ -28,8 +30,10 @@ def check_environment(
 ) -> None:
     """Check an environment over the first ``tasks`` tasks of each split.
 
-    With ``oracle`` (as in :class:`camg.specs.EnvironmentSpec`) and ``memory``, whole episodes are played as well, and
-    the oracle must solve them. Raises ``AssertionError`` with a sentence.
+    With ``oracle`` (as in :class:`camg.specs.EnvironmentSpec`) whole episodes are played as well, with ``memory``
+    (default: the one of a run that names none), and the oracle must solve them.
+
+    Raises ``AssertionError`` with a sentence.
     """
     expect_members(environment, Environment, "The environment")
     expect_tools(environment.tools, "The environment")
@@ -48,7 +52,8 @@ def check_environment(
             _check_task(environment, task_id, split)
             for behaviour in (_mumble, _fumble):
                 _check_session(environment, environment.task(task_id), behaviour)
-            if oracle is not None and memory is not None:
+            if oracle is not None:
+                memory = memory or load_registry(quiet=True).build("memory", DEFAULTS["memory"])
                 _check_oracle(environment, memory, task_id, resolve(oracle))
 
 
