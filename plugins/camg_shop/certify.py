@@ -1,8 +1,8 @@
 """Certification: which products tasks may use (paper A.1.1), and why the others not.
 
 A product qualifies when its title is 8 to 240 characters without id, bracket or line break, its normalised title is
-unique in the catalogue, exactly one value of an attribute axis is named by title, attributes and options, the title as a
-query brings it up on the first results page, and search, open, buy replays to the same id and price.
+unique in the catalogue, exactly one value of an attribute axis is named by title, attributes and options, the title
+as a query brings it up on the first results page, and search, open, buy replays to the same id and price.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import overload
 from camg.errors import DataError
 from camg.protocols import Box
 from camg.types import Parameter, Task, Tool
-from camg_shop import catalogue, native, pocket
+from camg_shop import native, pocket
+from camg_shop.catalogue import Catalogue, load
 from camg_shop.config import BUDGET, EVAL_PAIRS, POCKET_BUDGET, TRAIN_PAIRS, ShopConfig
 from camg_shop.families import FAMILIES
 from camg_shop.generate import Tasks
@@ -73,9 +74,9 @@ class Shop:
     def __init__(self, config: ShopConfig | None = None) -> None:
         self.config = config or ShopConfig()
         self._lock = threading.Lock()
-        self._loaded: tuple[catalogue.Catalogue, Tasks] | None = None
+        self._loaded: tuple[Catalogue, Tasks] | None = None
 
-    def catalogue(self) -> catalogue.Catalogue:
+    def catalogue(self) -> Catalogue:
         """The store of full episodes; prepared and cached on the first call. Raises :class:`DataError`."""
         return self._full()[0]
 
@@ -83,11 +84,11 @@ class Shop:
         """The generator over that store."""
         return self._full()[1]
 
-    def _full(self) -> tuple[catalogue.Catalogue, Tasks]:
+    def _full(self) -> tuple[Catalogue, Tasks]:
         with self._lock:
             if self._loaded is None:
                 config = self.config
-                store = catalogue.load(config.webshop, config.seed)
+                store = load(config.webshop, config.seed)
                 self._loaded = store, Tasks(store, store.traits, seed=config.seed, sessions=config.sessions)
             return self._loaded
 

@@ -46,7 +46,7 @@ CHANCE: Mapping[str, tuple[int, ...]] = {
     "clarification": (),
     "selective": (2, 2, 2, 2),  # places of the two sessions that state a value, and those values
 }
-"""The family's own chance digits: their radices. Every digit shows in the task, so distinct draws are distinct tasks."""
+"""Radices of the family's own chance digits. Every digit shows in the task: distinct draws are distinct tasks."""
 
 TOKENS = (("K7", "M2"), ("R5", "T9"), ("W3", "Z8"))
 STRANGERS = ("Noah Berg", "Ida Holm", "Theo Lang", "Ruth Vale")

@@ -51,8 +51,7 @@ def must_ask(request: str) -> bool:
 
 
 def _table(text: str) -> dict[str, str]:
-    rows = (row.split(" -> ", 1) for row in text.split("; ") if " -> " in row)
-    return {key: value for key, value in rows}
+    return dict(re.findall(r"([^;]+?) -> ([^;]+?)(?:; |$)", text))
 
 
 class Ledger:

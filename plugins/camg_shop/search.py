@@ -53,7 +53,7 @@ class Index:
 
     @classmethod
     def build(cls, texts: Sequence[str]) -> Index:
-        """Index ``texts``. Raises :class:`DataError` when there is none: an empty index would answer nothing, silently."""
+        """Index ``texts``. Raises :class:`DataError` for none: an empty index would answer nothing, silently."""
         if not texts:
             raise DataError("Expected at least one product to index, got none.")
         lengths = np.zeros(len(texts))
@@ -73,10 +73,9 @@ class Index:
             weights.append(idf * found[:, 1] / (found[:, 1] + norm[found[:, 0]]))
             starts[place + 1] = starts[place] + len(rows)
         vocabulary = {word: place for place, word in enumerate(postings)}
-        joined = (
-            (np.concatenate(documents), np.concatenate(weights)) if postings else (np.zeros(0, np.int32), np.zeros(0))
-        )
-        return cls(vocabulary, starts, *joined, count=len(texts))
+        if not postings:
+            return cls(vocabulary, starts, np.zeros(0, np.int32), np.zeros(0), len(texts))
+        return cls(vocabulary, starts, np.concatenate(documents), np.concatenate(weights), len(texts))
 
     def save(self, folder: Path) -> None:
         """Write into an existing folder."""

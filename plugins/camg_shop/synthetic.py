@@ -1,6 +1,6 @@
-"""A catalogue in exactly WebShop's file format, generated: names, texts and prices are our own, the irregularities real.
+"""A catalogue in exactly WebShop's file format, generated: texts and prices are our own, the irregularities real.
 
-About 3,300 records for users without the WebShop scrape (whose data carries no licence). Deterministic by seed. What
+About 2,800 records for users without the WebShop scrape (whose data carries no licence). Deterministic by seed. What
 the importer and the certification must cope with is all in it: see ``_spoil`` and ``_odd_record``.
 """
 
@@ -74,8 +74,8 @@ _HEADS = (
 _TAILS = ("vik", "tano", "wick", "ora", "mere", "dell", "sen", "quist", "by", "ford", "lux", "ine")
 _LOOKS = ("Slim", "Classic", "Everyday", "Compact", "Premium", "Modern", "Sturdy", "Simple", "Soft Touch", "Handmade",
           "Travel", "Large", "Small", "Original", "Lightweight", "Deluxe")  # fmt: skip
-_USES = ("for Home", "for Office", "for Gifts", "for Everyday Use", "for Guests", "for Kids", "for Adults", "for Travel",
-         "for the Weekend", "for Small Rooms")  # fmt: skip
+_USES = ("for Home", "for Office", "for Gifts", "for Everyday Use", "for Guests", "for Kids", "for Adults",
+         "for Travel", "for the Weekend", "for Small Rooms")  # fmt: skip
 _PACKS = ("1 Count", "2 Pack", "Pack of 3", "Set of 4", "Single", "Value Pack", "12 oz", "16 oz", "Model 7", "Series 2")
 _BULLETS = ("Made with care and checked by hand", "Arrives in recyclable packaging", "Easy to use straight away",
             "A thoughtful present for friends", "Backed by friendly customer service", "Designed to last for years",

@@ -49,7 +49,8 @@ class FullStyle:
         listed = "\n".join(f"{place}. {product.title}" for place, product in enumerate(products, start=1))
         head = f"Purchase {session.index + 1} of {session.sessions}: {products[0].category}"
         page = session.page_text()
-        return f"{rules}\n\n{head}\nRequest: {visit.request}\nApproved listings:\n{listed}\n\nThe session opens on this page:\n{page}"
+        request = f"{head}\nRequest: {visit.request}\nApproved listings:\n{listed}"
+        return f"{rules}\n\n{request}\n\nThe session opens on this page:\n{page}"
 
     def page(self, page: Page, store: Store) -> str:
         """WebShop's text page."""
