@@ -56,7 +56,7 @@ def load(path: Path, learner: Learner) -> dict[str, Any]:
     """Bring a freshly built learner to the state of a checkpoint, and return its ``extra``.
 
     Afterwards every update gives the same numbers, to the last bit, as if there had been no interruption. Raises
-    :class:`CorruptState`, naming the file, when it is damaged or belongs to another model: the learner is unchanged then.
+    :class:`CorruptState`, naming the file, when it is damaged or belongs to another model (the learner is unchanged).
     """
     tensors, metadata = read(path)
     state = _state(path, metadata)

@@ -89,12 +89,11 @@ class _TokenLogprobs(torch.autograd.Function):
         tile: int,
     ) -> tuple[Tensor, Tensor]:
         with torch.autocast(hidden.device.type, enabled=False):
-            lse, entropy = _statistics(hidden, weight, bias, temperature, tile)
-            chosen = _chosen(hidden, weight, bias, targets, temperature)
+            logprobs, lse, entropy = _statistics(hidden, weight, bias, targets, temperature, tile)
         ctx.save_for_backward(hidden, weight, bias, targets, lse, entropy)
         ctx.temperature, ctx.tile = temperature, tile
         ctx.set_materialize_grads(False)
-        return chosen - lse, entropy
+        return logprobs, entropy
 
     @staticmethod
     @once_differentiable
@@ -110,23 +109,30 @@ class _TokenLogprobs(torch.autograd.Function):
 
 
 def _statistics(
-    hidden: Tensor, weight: Tensor, bias: Tensor | None, temperature: float, tile: int
-) -> tuple[Tensor, Tensor]:
-    """logsumexp and entropy of each token: [N], [N], by a running maximum, sum and weighted sum over tiles."""
+    hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, temperature: float, tile: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Log-prob of the target, logsumexp and entropy of each token: three [N], by running sums over tiles.
+
+    All is kept relative to the running maximum, the target's logit too, and that logit comes from the same matrix
+    product as the others: a token of probability 1 has log-prob 0, not the rounding error of a large logit, and the
+    entropy does not cancel.
+    """
     wide = torch.promote_types(hidden.dtype, weight.dtype)
     dtype = torch.float64 if wide is torch.float64 else torch.float32
     tokens, vocabulary = hidden.shape[0], weight.shape[0]
-    lse, entropy = hidden.new_empty(tokens, dtype=dtype), hidden.new_empty(tokens, dtype=dtype)
+    logprobs, lse, entropy = (hidden.new_empty(tokens, dtype=dtype) for _ in range(3))
     row_slices, column_slices = _tiles(tokens, vocabulary, tile)
     for rows in row_slices:
-        states = hidden[rows].to(wide)
+        states, wanted = hidden[rows].to(wide), targets[rows]
         maximum = hidden.new_full((len(states),), -torch.inf, dtype=dtype)
-        total, weighted = torch.zeros_like(maximum), torch.zeros_like(maximum)
+        total, weighted, chosen = torch.zeros_like(maximum), torch.zeros_like(maximum), torch.zeros_like(maximum)
         for columns in column_slices:
             part = None if bias is None else bias[columns]
             logits = _logits(states, weight[columns].to(wide), part, temperature)
+            inside = (wanted >= columns.start) & (wanted < columns.stop)
+            own = logits.gather(1, (wanted - columns.start).clamp(0, logits.shape[1] - 1)[:, None]).squeeze(1)
+            chosen = torch.where(inside, own, chosen)
             higher = torch.maximum(maximum, logits.amax(dim=1))
-            # Relative to the maximum, so that the entropy does not cancel catastrophically for large logits.
             shrink = torch.exp(maximum - higher)
             shift = torch.where(total > 0, maximum - higher, 0.0)
             weighted = shrink * (weighted + shift * total)
@@ -135,19 +141,11 @@ def _statistics(
             total = shrink * total + weights.sum(dim=1)
             weighted = weighted + torch.linalg.vecdot(weights, logits)
             maximum = higher
-        lse[rows] = maximum + torch.log(total)
-        entropy[rows] = torch.log(total) - weighted / total
-    return lse, entropy
-
-
-def _chosen(hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, temperature: float) -> Tensor:
-    """The targets' own logits / temperature [N]."""
-    wide = torch.promote_types(hidden.dtype, weight.dtype)
-    logits: Tensor = torch.linalg.vecdot(hidden.to(wide), weight[targets].to(wide))
-    logits = logits if wide is torch.float64 else logits.float()
-    if bias is not None:
-        logits = logits + bias[targets]
-    return logits / temperature
+        spread = torch.log(total)
+        logprobs[rows] = (chosen - maximum) - spread
+        lse[rows] = maximum + spread
+        entropy[rows] = spread - weighted / total
+    return logprobs, lse, entropy
 
 
 def _gradients(
