@@ -292,8 +292,10 @@ def _importable(module: str) -> bool:
 
 
 def _describe(cause: BaseException) -> str:
-    """One line: the type and the first line of the message."""
+    """One line: the type and the first line of the message; of pluggy's objections every line, since all count."""
     lines = str(cause).strip().splitlines()
+    if isinstance(cause, pluggy.PluginValidationError):
+        lines = ["; ".join(line.strip() for line in lines if line.strip())]
     return f"{type(cause).__name__}: {lines[0]}" if lines else type(cause).__name__
 
 

@@ -104,8 +104,9 @@ def _labels(cells: Sequence[tuple[Path, str, Mapping[str, Any]]]) -> list[str]:
     if "baseline" in varying:  # a baseline stands for the settings that it brings
         varying = [n for n in varying if n in ("baseline", "run.seed", "env")] or varying
     labels = [", ".join(_word(name, values.get(name)) for name in varying[:4]) for _, _, values in cells]
-    doubled = len(set(labels)) < len(labels)
-    return [f"{label} ({path.name}/{digest})" if doubled else label for (path, digest, _), label in zip(cells, labels, strict=True)]
+    if len(set(labels)) == len(labels):
+        return labels
+    return [f"{label} ({path.name}/{digest})" for (path, digest, _), label in zip(cells, labels, strict=True)]
 
 
 def _word(name: str, value: Any) -> str:
