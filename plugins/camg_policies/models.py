@@ -7,7 +7,6 @@ copy of the actor and is trained apart).
 
 from __future__ import annotations
 
-import copy
 import inspect
 from typing import Any
 
@@ -120,8 +119,8 @@ class ValueModel(_Backbone):
     """V(state) for each token: a backbone of its own and a zero-initialised scalar head in fp32."""
 
     def __init__(self, actor: Actor) -> None:
-        """Starts as a copy of ``actor``'s backbone."""
-        super().__init__(copy.deepcopy(actor.backbone), actor.pack_safe)
+        """``actor``: freshly loaded; its backbone is taken over, not copied."""
+        super().__init__(actor.backbone, actor.pack_safe)
         width = actor.output_weight.shape[1]
         self.value = nn.Linear(width, 1, dtype=torch.float32)
         nn.init.zeros_(self.value.weight)

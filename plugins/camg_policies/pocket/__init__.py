@@ -1,0 +1,1 @@
+"""The embedded policy: its artefact, and the warm start that makes it (``camg pocket build``)."""

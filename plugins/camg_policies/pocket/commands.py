@@ -1,0 +1,93 @@
+"""``camg pocket``: rebuild or show the embedded policy. No torch until a command runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from attrs import evolve
+
+from camg_policies.pocket.recipe import Recipe
+
+
+@click.group()
+def pocket() -> None:
+    """The embedded policy: how it was made, and making it again."""
+
+
+@pocket.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Folder to write; default: the package's own.")
+@click.option("--seed", type=int, default=Recipe().seed, show_default=True, help="Seed of everything random.")
+@click.option("--env", "envs", multiple=True, help="Environment to learn from (repeatable). Default: all that can.")
+@click.option("--sandbox", default="bwrap", show_default=True, help="Where the demonstrations run.")
+@click.option("--check", is_flag=True, help="Write nothing; rebuild and compare with the shipped artefact.")
+@click.option("--json", "as_json", is_flag=True, help="The recipe record on stdout.")
+def build(out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, check: bool, as_json: bool) -> None:
+    """Warm-start the embedded policy on the environments' demonstrations (a few minutes, one core)."""
+    from camg.plugins import load_registry
+    from camg_policies.pocket.build import build as make
+    from camg_policies.pocket.corpus import Stage
+    from camg_policies.pocket.policy import ARTEFACT, load_recipe
+
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=True)
+
+    shipped = load_recipe() if check else None
+    if shipped is not None:
+        envs = envs or tuple(shipped["environments"])
+        seed = shipped["recipe"]["seed"]
+    registry = load_registry()
+    box = registry.build("sandbox", sandbox)
+    try:
+        stage = Stage(registry, box)
+        recipe = evolve(Recipe(), seed=seed)
+        if shipped is None:
+            record = make(stage, envs, recipe, (out or ARTEFACT).absolute(), say)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                record = make(stage, envs, recipe, Path(folder) / "pocket", say)
+    finally:
+        box.close()
+    if as_json:
+        click.echo(json.dumps(record, indent=1, sort_keys=True))
+    if shipped is None:
+        say(f"written to {out or ARTEFACT}")
+        return
+    different = [name for name, value in shipped["hashes"].items() if record["hashes"].get(name) != value]
+    if different:
+        click.echo(f"The rebuild differs from the shipped artefact in {', '.join(different)}.", err=True)
+        click.echo(f"  shipped with {shipped['made_with']}, rebuilt with {record['made_with']}", err=True)
+        sys.exit(1)
+    say("the rebuild equals the shipped artefact")
+
+
+@pocket.command()
+@click.option("--artefact", default="", help="Folder of an artefact; default: the shipped one.")
+@click.option("--json", "as_json", is_flag=True, help="The recipe record on stdout.")
+def show(artefact: str, as_json: bool) -> None:
+    """What the embedded policy was warm-started on, and what it could do afterwards."""
+    from camg_policies.pocket.policy import artefact_folder, load_recipe
+
+    record = load_recipe(artefact_folder(artefact))
+    if as_json:
+        click.echo(json.dumps(record, indent=1, sort_keys=True))
+        return
+    recipe, gates = record["recipe"], record["gates"]
+    click.echo(
+        f"{record['parameters']:,} parameters: {recipe['layers']} layers, width {recipe['width']}; "
+        f"memory {record['memory']}, dialect {record['dialect']}, seed {recipe['seed']}"
+    )
+    click.echo("Warm start:")
+    click.echo(f"  copying          {gates['copy_steps']:5} steps, to loss {gates['copy_loss']:.2f}")
+    click.echo(f"  perfect play     {gates['skill_steps']:5} steps, to probability {gates['skill']:.2f}")
+    click.echo(f"  demonstrations   {gates['demonstration_steps']:5} steps, imperfect")
+    click.echo("Afterwards, held out, at temperature 1:")
+    for env, trial in record["trials"].items():
+        click.echo(f"  {env}: {trial['complete']:.1%} of {trial['episodes']} episodes complete, success {trial['success']:.3f}")
+    click.echo("Reinforcement learning selects and sharpens what these demonstrations hold; it does not discover it.")

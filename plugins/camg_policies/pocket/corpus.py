@@ -1,0 +1,153 @@
+"""Demonstrations: the environments' scripts, played through the real episode loop, as token ids.
+
+An environment takes part if its spec has a ``pocket_split`` and a ``demonstrator``; with an ``oracle`` it also gives
+the demonstrations of perfect play that the second gate trains and asks (see :mod:`camg_policies.pocket.warmstart`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import attrs
+from attrs import field, frozen
+
+from camg.errors import InfrastructureFault, UsageError
+from camg.protocols import ChatCodec, Sampler, Sandbox
+from camg.settings import RolloutSettings
+from camg.types import Dispatch, Episode, Limits, Sampling
+from camg.workspace.shell import SHELL_COMMAND
+from camg_policies.config import POCKET_PROFILE, ScriptedConfig
+from camg_policies.scripted import ScriptedPolicy, ScriptedSampler
+
+MEMORY = "shell"  # the family of memories that the demonstrations write in
+_THREADS = 4
+_RETRIES = 3
+
+
+def _pocket_rollout() -> RolloutSettings:
+    """The sizes that the policy will be run with."""
+    prefix = "rollout."
+    sizes = {name.removeprefix(prefix): value for name, value in POCKET_PROFILE.items() if name.startswith(prefix)}
+    return RolloutSettings(**sizes)  # type: ignore[arg-type]
+
+
+@frozen
+class Example:
+    """One segment: ``ids``, which of them the script said, and where each response starts and ends."""
+
+    ids: tuple[int, ...]
+    said: tuple[bool, ...]
+    spans: tuple[tuple[int, int], ...]
+
+
+def examples_of(episode: Episode, invalid: int = 2, native_only: bool = False) -> list[Example]:
+    """The segments of an episode as training examples, but for those with more than ``invalid`` invalid responses.
+
+    A script that has lost its thread repeats itself to the action limit: that demonstrates nothing. ``native_only``:
+    responses that use the shell count as context, so that nothing is learnt here about keeping or reading memory.
+    """
+    examples = []
+    for segment in episode.segments:
+        turns = [episode.turns[index] for index in segment.turns]
+        if sum(turn.invalid for turn in turns) > invalid:
+            continue
+        taught = [turn for turn in turns if not (native_only and turn.action.tool == SHELL_COMMAND.name)]
+        spans = [(turn.prompt_length, turn.prompt_length + len(turn.token_ids)) for turn in taught]
+        said = [False] * len(segment.token_ids)
+        for start, stop in spans:
+            said[start:stop] = [True] * (stop - start)
+        if spans:
+            examples.append(Example(segment.token_ids, tuple(said), tuple(spans)))
+    return examples
+
+
+@frozen
+class Stage:
+    """What episodes run on: everything but the policy."""
+
+    registry: Any
+    sandbox: Sandbox
+    rollout: RolloutSettings = field(factory=_pocket_rollout)
+
+    def environments(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """The environments that can demonstrate; ``names`` asks for some. Raises :class:`UsageError` if one cannot."""
+        known = self.registry.names("environment")
+        specs = {name: self.registry.spec("environment", name) for name in (names or known)}
+        able = tuple(sorted(name for name, spec in specs.items() if spec.pocket_split and spec.demonstrator))
+        for name in names:
+            if name not in able:
+                raise UsageError(
+                    f"The environment {name!r} has no pocket split with a demonstrator.",
+                    hint=f"These have: {', '.join(self.environments()) or 'none'}.",
+                )
+        if not able:
+            raise UsageError("No installed environment offers a pocket split with a demonstrator.")
+        return able
+
+    def run(
+        self, env: str, sampler: Sampler, codec: ChatCodec, count: int, *, seed: int, split: str, first: int = 0
+    ) -> list[Episode]:
+        """``count`` episodes of tasks ``first`` onwards, in that order whatever the threads do."""
+        from camg.episode.loop import Components, run_episode
+
+        environment = self.registry.build("environment", env)
+        components = Components(
+            environment=environment,
+            memory=self.registry.build("memory", MEMORY),
+            sampler=sampler,
+            codec=codec,
+            sandbox=self.sandbox,
+            limits=Limits(),
+            rollout=self.rollout,
+        )
+        ids = environment.task_ids(split)
+
+        def one(index: int) -> Episode:
+            task = ids[(first + index) % len(ids)]
+            dispatch = Dispatch(id=index, group=index, env=env, task=task, seed=seed + index)
+            for attempt in range(_RETRIES):
+                try:
+                    return run_episode(dispatch, components, label=f"pocket-{seed}-{index}")
+                except InfrastructureFault:
+                    if attempt == _RETRIES - 1:
+                        raise
+            raise AssertionError  # not reached
+
+        workers = _THREADS if isinstance(sampler, ScriptedSampler) else self.rollout.slots
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(one, range(count)))
+
+    def demonstrate(
+        self, env: str, kind: str, codec: ChatCodec | None, count: int, *, seed: int, first: int = 0
+    ) -> list[Episode]:
+        """``count`` episodes of the environment's ``demonstrator`` or ``oracle`` on its pocket split.
+
+        ``codec``: None for bytes (texts for the tokenizer), with limits to match.
+        """
+        policy = ScriptedPolicy(ScriptedConfig(script=kind))
+        stage = self
+        if codec is None:
+            wide = {name: 64 * getattr(self.rollout, name) for name in ("prompt_tokens", "response_tokens")}
+            stage = attrs.evolve(self, rollout=attrs.evolve(self.rollout, **wide, observation_tokens=4096))
+        sampler = policy.sampler(Sampling())
+        if codec is not None:
+            sampler = ScriptedSampler(codec, sampler.factory)
+        split = self.registry.spec("environment", env).pocket_split
+        return stage.run(env, sampler, codec or policy.codec, count, seed=seed, split=split, first=first)
+
+
+def texts_of(episodes: Sequence[Episode]) -> list[str]:
+    """The pieces of text between the marks of :class:`camg.episode.chat.ByteCodec`, as often as they stand there."""
+    texts = []
+    for episode in episodes:
+        for segment in episode.segments:
+            run = bytearray()
+            for token in (*segment.token_ids, 256):
+                if token < 256:
+                    run.append(token)
+                elif run:
+                    texts.append(run.decode(errors="replace"))
+                    run = bytearray()
+    return texts
