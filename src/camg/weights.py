@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _NAME = re.compile(r"weights-(\d{8,})\.safetensors")
+_HALF = re.compile(r"\..+\.safetensors\.(\d+)\.tmp")
 _DIGEST, _ALIASES = "sha256", "aliases"
 
 
@@ -113,6 +114,7 @@ def write(path: Path, state: Mapping[str, Tensor], metadata: Mapping[str, str]) 
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
         save_file(tensors, beside, header)
         _sync(beside)
         os.replace(beside, path)
@@ -161,6 +163,24 @@ def whole(path: Path) -> bool:
             return path.stat().st_size == promised
     except (OSError, ValueError, struct.error, KeyError, TypeError):
         return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove the halves that writers left which were killed at work; those of a live process stay."""
+    for name in os.listdir(folder):
+        half = _HALF.fullmatch(name)
+        if half and not _alive(int(half[1])):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # there, but of another user
+        return True
+    return True
 
 
 def _untie(state: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -64,6 +64,8 @@ def load(path: Path, learner: Learner) -> dict[str, Any]:
     for name, tensor in tensors.items():
         part, _, rest = name.partition("/")
         parts.setdefault(part, {})[rest] = tensor
+    if learner.critic is None and "critic" in parts:
+        raise CorruptState(f"{path} belongs to another model: expected no critic, got one.")
     for part, network in _networks(learner):
         _same_shapes(path, part, network.state_dict(), parts.get(part, {}))
     for part, network in _networks(learner):

@@ -30,11 +30,17 @@ def rewards(episode: Episode) -> tuple[float, ...]:
     """The reward of each trained turn.
 
     What an untrained (or empty) turn earned moves to the trained turn before it, or after it where none is before, so
-    that the sum over the trajectory stays the episode's return.
+    that the sum over the trajectory stays the episode's return. Raises :class:`CorruptState` for a reward that is not
+    finite: one would make every advantage of the batch NaN.
     """
     kept: list[float] = []
     early = 0.0
     for turn in episode.turns:
+        if not math.isfinite(turn.reward):
+            raise CorruptState(
+                f"Episode {episode.id}, turn {turn.index}: expected a finite reward from environment {episode.env!r}, "
+                f"got {turn.reward}."
+            )
         if turn.trained and turn.token_ids:
             kept.append(turn.reward + early)
             early = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import subprocess
 import sys
@@ -115,6 +116,31 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path) -> None:
     other.actor.bias = torch.nn.Parameter(torch.zeros(7))
     with pytest.raises(CorruptState, match=r"another model.*'bias'"):
         checkpoint.load(path, other)
+
+
+def test_a_critic_too_many_or_too_few_is_refused(tmp_path) -> None:
+    with pytest.raises(CorruptState, match="expected no critic, got one"):
+        checkpoint.load(checkpoint.save(tmp_path / "one", make()), make(needs_critic=False))
+    with pytest.raises(CorruptState, match="another model: expected the critic's"):
+        checkpoint.load(checkpoint.save(tmp_path / "none", make(needs_critic=False)), make())
+
+
+def test_a_file_size_limit_leaves_the_old_checkpoint(tmp_path) -> None:
+    """A disk that refuses halfway, where no small file system can be mounted: the limit on file size."""
+    learner = make()
+    old = checkpoint.save(tmp_path, learner)
+    content = old.read_bytes()
+    learner.updates = 1
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(content) // 2, limits[1]))
+    try:
+        with pytest.raises(BackendUnavailable, match="Cannot write"):
+            checkpoint.save(tmp_path, learner)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert [path.name for path in tmp_path.iterdir()] == [old.name]
+    assert old.read_bytes() == content
+    checkpoint.load(checkpoint.latest(tmp_path), make())
 
 
 def test_weights_are_no_checkpoint(tmp_path) -> None:

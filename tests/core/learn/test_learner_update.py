@@ -8,6 +8,7 @@ import attrs
 import pytest
 import torch
 from learn_tiny import VOCABULARY, episode, networks, rollout, sample, turn
+from torch.utils.checkpoint import checkpoint
 
 from camg.errors import BackendUnavailable, ConfigError, PluginError
 from camg.learn.learner import Learner
@@ -256,6 +257,28 @@ def test_a_gradient_that_is_not_finite_is_left_out_and_counted() -> None:
     assert same(
         {k: v for k, v in before.items() if k[0] == "c"}, {k: v for k, v in state(learner).items() if k[0] == "c"}
     )
+
+
+def test_recomputed_activations_give_the_same_update() -> None:
+    """gradient_checkpointing: fewer activations kept, dropout still off."""
+    calls = []
+
+    def recompute(network):
+        inner = network.block.forward
+        network.gradient_checkpointing_enable = lambda: calls.append(network)
+        network.block.forward = lambda *args: checkpoint(inner, *args, use_reentrant=False)
+        network.dropout = torch.nn.Dropout(0.5)
+        return network
+
+    plain = make()
+    actor, critic = (recompute(network) for network in networks())
+    options = LearnerSettings(actor_lr=1e-2, critic_lr=1e-2, gradient_checkpointing=True)
+    learner = Learner(actor, critic, ResponseGae(GaeConfig()), spec=SPEC, settings=options)
+    assert calls == [actor, critic]
+    assert actor.training
+    assert not actor.dropout.training
+    assert learner.update(batch()).metrics == plain.update(batch()).metrics
+    assert same(state(learner), state(plain))
 
 
 def test_bf16_trains_within_its_precision() -> None:

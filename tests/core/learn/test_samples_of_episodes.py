@@ -114,3 +114,9 @@ def test_samples_per_response_hold_the_same_tokens_once_each() -> None:
         assert part.sampled[-1]
         assert len(set(part.turn)) == 2
     assert sum(sum(part.sampled) for part in parts) == sum(whole.sampled)
+
+
+def test_a_reward_that_is_not_finite_is_named() -> None:
+    made = episode(4, [([1, 2], [turn(0, 0, 1, [2], [-1.0], reward=float("nan"))])])
+    with pytest.raises(CorruptState, match="Episode 4, turn 0: expected a finite reward from environment 'maze'"):
+        rewards(made)
