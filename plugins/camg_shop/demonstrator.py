@@ -1,7 +1,7 @@
 """Imperfect demonstrations of the pocket split: the behaviour is all there, each part at a low rate.
 
 What reinforcement learning finds in the warm start is what these rates put there; every session right comes out in
-about one episode of fourteen (measured by a test). With all rates at 1 and no junk it is the pocket oracle.
+about 7.5 % of episodes (a test measures it). With all rates at 1 and no junk it is the pocket oracle.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ JUNK = 0.08  # a response without use
 
 _HEAD = re.compile(r"Buy (\d)/(\d): (?:want=(\w+))?")
 _NOTE = re.compile(rf"\b\d=({'|'.join(VALUES)})\b")
-_LISTING = re.compile(r"\[([a-z]+ [a-z]+)\]")
+_TITLE = rf"(?:{'|'.join(VALUES)}) (?:{'|'.join(PRODUCTS)})"
+_LISTING = re.compile(rf"\[({_TITLE})\]")
 _ITEM = re.compile(rf"([a-z]+) [a-z]+ \[{BUY}\]")
 _SAVE = re.compile(r"save (\d) to ")
 
