@@ -78,10 +78,17 @@ def _run(cell: Cell, config: RunConfig, registry: Registry, sync: bool, reporter
         message = error.message if isinstance(error, CamgError) else f"{type(error).__name__}: {error}"
         raise
     finally:
-        follower.poll(force=True)
-        follower.close()
-        summary = summarise(cell, config, registry, status=status, error=message)
-        write_summary(cell, summary)
+        try:
+            follower.poll(force=True)
+            follower.close()
+            summary = summarise(cell, config, registry, status=status, error=message)
+            write_summary(cell, summary)
+        except CamgError as error:
+            if status == "finished":
+                raise
+            # the run has failed of something else already, which must stay the error that is seen
+            summary = {"status": status, "error": message}
+            print(f"camg: the summary could not be written: {error}", file=sys.stderr)
         reporters.call("finish", summary)
         registry.hook.camg_run_end(run=described, outcome=summary)
     return summary

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from camg.errors import CamgError, ExitCode, InfrastructureFault
+from camg.errors import BackendUnavailable, CamgError, ExitCode, InfrastructureFault
 from camg.rollout.cell import Cell
 
 RESTARTS = 4  # without progress in between
@@ -37,15 +37,20 @@ class Child:
         log = self.cell.log(self.label)
         log.parent.mkdir(exist_ok=True)
         arguments = [sys.executable, "-m", self.module, str(self.cell.root), self.label, str(os.getpid())]
-        with log.open("ab") as stream:
-            self._process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=stream,
-                env=_environment(),
-                start_new_session=True,  # Ctrl-C on the terminal is for the supervisor alone
-            )
+        try:
+            with log.open("ab") as stream:
+                self._process = subprocess.Popen(
+                    arguments,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stream,
+                    stderr=stream,
+                    env=_environment(),
+                    start_new_session=True,  # Ctrl-C on the terminal is for the supervisor alone
+                )
+        except OSError as error:  # no process, memory or disk left
+            raise BackendUnavailable(
+                f"The {self.label} could not be started: {error}.", hint="Nothing was lost: run again with --resume."
+            ) from error
         self.since = time.monotonic()
         self._due = 0.0
 

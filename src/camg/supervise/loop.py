@@ -111,7 +111,6 @@ class TrainingLoop:
     # ------------------------------------------------------------ one update
     def _update(self) -> None:
         began = time.monotonic()
-        self._beat(phase="warm-up" if self._trainer.updates == 0 else "train", update=self._trainer.updates)
         episodes = self._collect()
         waited = time.monotonic() - began
         self._top_up(taken=len(episodes))  # the workers go on while the learner learns
@@ -141,7 +140,7 @@ class TrainingLoop:
                     return episodes
             check_outage(self._queue, self._config.rollout.reruns)
             self._top_up()  # whole groups that faulted are replaced, so that this wait always ends
-            self._beat(update=self._trainer.updates)
+            self._beat(phase="train" if self._trainer.updates else "warm-up", update=self._trainer.updates)
             self._advance(self._queue)
 
     def _top_up(self, taken: int = 0) -> None:

@@ -35,7 +35,8 @@ class Supervisor:
     def run(self) -> None:
         """Until the learner is done.
 
-        Raises :class:`Interrupted` when ``stop`` is set and all is drained; what a child failed of when it cannot go on.
+        Raises :class:`Interrupted` when ``stop`` is set and all is drained, and what a child failed of when it cannot
+        go on.
         """
         try:
             for child in (self._learner, *self._workers):
