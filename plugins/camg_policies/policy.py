@@ -77,7 +77,7 @@ class TorchPolicy:
             source = str(folder)
         try:
             return getattr(transformers, loader).from_pretrained(source, **options)
-        except (OSError, ValueError, KeyError, ImportError) as error:
+        except Exception as error:  # hub, safetensors and tokenizers each raise their own kinds
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise BackendUnavailable(
                 f"The model {source!r} could not be loaded: {reason}",

@@ -1,4 +1,4 @@
-"""``--policy scripted``: a Python function speaks. Deterministic, without a model: for oracles, demonstrations, tests."""
+"""``--policy scripted``: a Python function speaks, without a model. For oracles, demonstrations and tests."""
 
 from __future__ import annotations
 
