@@ -37,7 +37,8 @@ class LiveProgress:
 
     def progress(self, progress: Any) -> None:
         """Keep where the run stands; the display redraws itself."""
-        self._progress = progress
+        if progress.phase != "start" or self._progress is None:  # "start" also stands between two phases
+            self._progress = progress
 
     def update(self, report: UpdateReport) -> None:
         """One more point for each environment's curve."""

@@ -31,6 +31,8 @@ class PlainProgress:
 
     def progress(self, progress: Any) -> None:
         """Say where the run stands, if it is time to."""
+        if progress.phase == "start" and self._phase:
+            return  # between two phases
         now, phase = time.monotonic(), f"{progress.phase} {progress.detail}"
         every = self._config.updates
         due = now - self._last >= self._config.seconds or phase != self._phase

@@ -57,7 +57,7 @@ def result_words(summary: Mapping[str, Any]) -> str:
     status = summary.get("status", "ended")
     parts = []
     for env, after in ((summary.get("final") or {}).get("complete") or {}).items():
-        before = ((summary.get("initial") or {}).get("complete") or {}).get(env)
+        before = ((summary.get("initial") or {}).get("complete") or {}).get(env) if summary.get("updates") else None
         if after is not None:
             parts.append(f"{env} {percent(before).strip()} -> " if before is not None else f"{env} ")
             parts[-1] += percent(after).strip()

@@ -110,12 +110,8 @@ class Registry:
         """The config object of a component with every option at its default."""
         return self.spec(kind, name).config()
 
-    def build(self, kind: str, name: str, config: Any = None) -> Any:
-        """Make the component: resolve its factory and call it with its config object (default: all defaults).
-
-        Raises :class:`PluginError` if something that it requires is not installed, or if its factory cannot be
-        imported or fails; a :class:`CamgError` of the factory itself passes through.
-        """
+    def check(self, kind: str, name: str) -> None:
+        """Raise :class:`PluginError` if a component cannot be there, without importing it: for before a run begins."""
         spec = self.spec(kind, name)
         label = f"{kind} '{name}' of {self.provider(kind, name).label}"
         missing = [module for module in spec.requires if not _importable(module)]
@@ -124,6 +120,19 @@ class Registry:
                 f"The {label} needs {', '.join(missing)}, which is not installed.",
                 hint=f"Install what is missing, e.g. `pip install {' '.join(m.partition('.')[0] for m in missing)}`.",
             )
+        module = spec.factory.partition(":")[0] if isinstance(spec.factory, str) else ""
+        if module and not _importable(module):
+            raise PluginError(f"The {label} could not be imported: there is no module '{module}'.")
+
+    def build(self, kind: str, name: str, config: Any = None) -> Any:
+        """Make the component: resolve its factory and call it with its config object (default: all defaults).
+
+        Raises :class:`PluginError` if something that it requires is not installed, or if its factory cannot be
+        imported or fails; a :class:`CamgError` of the factory itself passes through.
+        """
+        self.check(kind, name)
+        spec = self.spec(kind, name)
+        label = f"{kind} '{name}' of {self.provider(kind, name).label}"
         config = self.default_config(kind, name) if config is None else config
         if not isinstance(config, spec.config):
             raise PluginError(f"The {label} expected a {spec.config.__name__} as config, got {type(config).__name__}.")

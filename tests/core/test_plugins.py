@@ -150,7 +150,7 @@ def test_a_factory_that_fails_is_a_plugin_error_and_keeps_a_handled_one():
     ]
     registry = only(plugin("mazes", camg_environments=specs))
     for name, error, words in (
-        ("absent", PluginError, "could not be imported: ModuleNotFoundError"),
+        ("absent", PluginError, "could not be imported: there is no module 'no_such_module_anywhere'"),
         ("failing", PluginError, "could not be set up: ZeroDivisionError"),
         ("unavailable", BackendUnavailable, "no engine"),
         ("needy", PluginError, "pip install no_such_module_anywhere"),

@@ -38,11 +38,11 @@ BUILT_IN = {name: line for section in SECTIONS.values() for name, line in sectio
 
 EXAMPLES = """\
 Examples:
-  camg run                                    every installed environment, on a small policy that runs anywhere
+  camg run                              every environment, with a policy that needs no GPU and no download
   camg run --env shop --memory shell --estimator response-gae
-  camg run --set learner.actor_lr=1e-4        any setting by name: `camg show learner` lists them
+  camg run --set learner.actor_lr=1e-4  any setting by its name; `camg show learner` lists some
   camg sweep --baseline camg-rl --baseline no-memory-gradient --seed 0 --seed 1
-  camg report                                 the latest run
+  camg report                           the latest run
 """
 
 
@@ -121,11 +121,10 @@ def plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
     commands: dict[str, click.Command] = {}
     for name, claims in offers.items():
         labels = " and ".join(label for label, _ in claims)
-        if name in BUILT_IN:
-            print(f"camg: the command '{name}' of {labels} is left out: it is one of camg's own", file=sys.stderr)
-        elif len(claims) > 1:
-            print(f"camg: the command '{name}' is left out: {labels} both add it", file=sys.stderr)
-        else:
+        if name not in BUILT_IN and len(claims) == 1:
             commands[name] = claims[0][1]
+        elif not root.resilient_parsing:  # no remarks between what the shell offers
+            why = "it is one of camg's own" if name in BUILT_IN else "neither may decide by being there first"
+            print(f"camg: the command '{name}' of {labels} is left out: {why}", file=sys.stderr)
     root.meta["camg.commands"] = commands
     return commands

@@ -29,13 +29,19 @@ class Subject(click.ParamType):  # type: ignore[type-arg]
 
 
 @click.command("show", help=BUILT_IN["show"])
-@click.argument("name", required=False, type=Subject())
+@click.argument("names", metavar="[KIND] [NAME]", nargs=-1, type=Subject())
 @json_option
 @click.pass_context
-def command(ctx: click.Context, name: str | None, as_json: bool) -> None:
+def command(ctx: click.Context, names: tuple[str, ...], as_json: bool) -> None:
     """Without NAME: all components. NAME: a component, a kind (memory) or a section (learner)."""
     registry = registry_of(ctx)
+    if len(names) > 2 or (len(names) == 2 and names[0] not in KINDS):
+        raise UsageError(f"Expected a name, or a kind and a name, got {' '.join(names)}.")
+    name = names[-1] if names else None
     found = describe(registry, name)
+    if len(names) == 2:
+        registry.spec(*names)  # names what is wrong, if something is
+        found = [item for item in found if item["kind"] == names[0]]
     if as_json:
         echo_json(found)
     elif name is None or name in KINDS:

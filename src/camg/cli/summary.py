@@ -76,10 +76,11 @@ def print_summary(run: RunDirectory, summary: Mapping[str, Any]) -> None:
         click.echo(f"  {_effort(cell)}")
     one = f" --cell {next(iter(cells))}" if len(cells) > 1 else ""
     path = run.path
+    evaluation = "" if any(cell.get("updates") for cell in cells.values()) else " --evaluation initial"
     click.echo(f"\nThe run is in {path}. Look closer:")
     for command, what in (
         (f"camg report {path}", "table and learning curve"),
-        (f"camg replay {path} 0{one}", "one episode, turn by turn"),
+        (f"camg replay {path} 0{one}{evaluation}", "one episode, turn by turn"),
         (f"camg eval {path}{one}", "greedy, on held-out tasks, with intervals"),
     ):
         click.echo(f"  {command}  {click.style('# ' + what, dim=True)}")
@@ -87,7 +88,8 @@ def print_summary(run: RunDirectory, summary: Mapping[str, Any]) -> None:
 
 def outcome_lines(cell: Mapping[str, Any]) -> list[str]:
     """One line for each environment: held-out success, and tasks wholly solved, before and after."""
-    first, last = cell.get("initial") or {}, cell.get("final") or {}
+    last = cell.get("final") or {}
+    first = (cell.get("initial") or {}) if cell.get("updates") else {}
     lines = []
     for env in last.get("success", {}) or {}:
         parts = [

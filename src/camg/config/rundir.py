@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
-import os
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -115,13 +116,17 @@ def saved_configs(path: Path, registry: Registry) -> dict[str, RunConfig]:
 
 
 def _create(path: Path, cells: Sequence[RunConfig], registry: Registry, argv: Sequence[str], name: str) -> Path:
+    exists = RunDirectoryError(
+        f"{path} exists already.",
+        hint="Add --resume to go on with it, or begin another: --name NAME, --seed N or --out DIR.",
+    )
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise RunDirectoryError(
-            f"{path} exists already.",
-            hint="Add --resume to go on with it, or begin another: --name NAME, --seed N or --out DIR.",
-        )
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+        raise exists
+    beside: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        beside.chmod(0o777 & ~_umask())
         for config in cells:
             folder = beside / "cells" / config.digest()
             folder.mkdir(parents=True)
@@ -130,10 +135,21 @@ def _create(path: Path, cells: Sequence[RunConfig], registry: Registry, argv: Se
         write_text(beside / MANIFEST, json.dumps(manifest, indent=2) + "\n")
         beside.rename(path)
     except OSError as cause:
+        if cause.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise exists from None  # another process was quicker
         raise BackendUnavailable(f"Cannot make the run's directory {path}: {cause.strerror}.") from cause
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        if beside is not None:
+            shutil.rmtree(beside, ignore_errors=True)
     return path
+
+
+def _umask() -> int:
+    """The permissions that new files lack; Linux shows them without changing them."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("Umask:"):
+            return int(line.split()[1], 8)
+    return 0o022
 
 
 def _manifest(cells: Sequence[RunConfig], registry: Registry, argv: Sequence[str], name: str) -> dict[str, Any]:

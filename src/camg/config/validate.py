@@ -22,10 +22,13 @@ def reasons_against(config: RunConfig, registry: Registry) -> list[str]:
 
 
 def check_run(config: RunConfig, registry: Registry) -> None:
-    """Raise :class:`ConfigError` with every reason why a cell cannot run; then ask the sandbox whether it can run here.
+    """Is everything there that the cell needs, and does it go together? Nothing heavy is imported.
 
-    Raises :class:`BackendUnavailable` with the sandbox's own reason.
+    Raises :class:`PluginError` for a component that is broken or lacks something, :class:`ConfigError` with every
+    reason why the cell cannot run, :class:`BackendUnavailable` with the sandbox's reason why it cannot run here.
     """
+    for kind, name in config.selected():
+        registry.check(kind, name)
     reasons = reasons_against(config, registry)
     if reasons:
         several = f"{len(reasons)} reasons against this run: " if len(reasons) > 1 else "This cannot run: "

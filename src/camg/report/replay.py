@@ -12,6 +12,10 @@ Piece = tuple[str, str]
 """A style and a text: ``title``, ``said``, ``seen``, ``good``, ``bad``, ``note``, ``plain``."""
 
 
+SHORT = 40
+"""Characters up to which a fact about the episode is worth a place in its first line."""
+
+
 def render(episode: Episode, advantages: Mapping[int, float] | None = None) -> Iterator[Piece]:
     """The lines of an episode. ``advantages``: turn index -> advantage, where they were recorded."""
     yield from _head(episode)
@@ -36,8 +40,10 @@ def render(episode: Episode, advantages: Mapping[int, float] | None = None) -> I
 def _head(episode: Episode) -> Iterator[Piece]:
     yield "title", f"episode {episode.id}: {episode.task}"
     about = [f"environment {episode.env}", f"split {episode.split}", f"seed {episode.seed}"]
-    about += [f"{key} {value}" for key, value in episode.meta.items() if isinstance(value, str | int | float)]
+    facts = {key: value for key, value in episode.meta.items() if isinstance(value, str | int | float)}
+    about += [f"{key} {value}" for key, value in facts.items() if len(str(value)) <= SHORT and "\n" not in str(value)]
     yield "note", ", ".join(about)
+    yield from (("seen", f"   | {line}") for line in _lines(str(facts.get("brief", ""))))
 
 
 def _tail(episode: Episode) -> Iterator[Piece]:

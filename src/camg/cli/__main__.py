@@ -1,0 +1,5 @@
+"""``python -m camg.cli``."""
+
+from camg.cli import main
+
+main()
