@@ -1,0 +1,1 @@
+"""What came out of runs: tables, figures, replays (``camg report``, ``camg replay``)."""

@@ -1,0 +1,1 @@
+"""The files of an episode: snapshots of the memory, checkpoints, ``shell_command``, limits."""
