@@ -61,7 +61,7 @@ def build(webshop: str, seed: int, cache: Path | None, as_json: bool) -> None:
     for fault in faults[:20]:
         click.echo(f"{fault['file']}, record {fault['record']}: {fault['reason']}", err=True)
     if len(faults) > 20:
-        click.echo(f"… and more: {len(faults)} left out in all; --json lists them", err=True)
+        click.echo(f"… and {len(faults) - 20} more, counted below; --json lists them", err=True)
     _table("import", store.report["counts"])
     _table("certification", store.report["certification"])
     _table("counterfactual pairs to draw from", report["tasks"])

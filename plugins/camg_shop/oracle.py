@@ -22,6 +22,7 @@ _REQUEST = re.compile(r"^Request: (.+?)\nApproved listings:\n(.+?)\n\n", re.DOTA
 _LISTING = re.compile(r"^\d+\. (.+)$", re.MULTILINE)
 _REPLY = re.compile(r"Customer: (.+)")
 _FACT = re.compile(r"^fact (\w+): (.+)$", re.MULTILINE)
+_CLOSED = "This session is closed."
 _REMINDER = "Spend your next response on creating or updating"
 _MARKS = re.compile(r"\[(?:clicked )?button_?\]")
 _TEMPLATE = re.compile(r"<\|[^|>]*\|>|</?tool_response>")  # what chat templates put around a message
@@ -48,6 +49,7 @@ class _Oracle:
         self._unread = False  # a note exists that this context has not shown yet
         self._pending = False
         self._asked = False
+        self._bought = False
         self._page: list[str] = []  # the visible strings of the last page
 
     def __call__(self, context: str) -> str:
@@ -62,12 +64,17 @@ class _Oracle:
             self._ledger.facts[name] = value
         if reply := _REPLY.search(news.text):
             self._ledger.read(self._request, reply.group(1))
+        self._bought = self._bought or _CLOSED in news.text
         if _REMINDER in news.text:
             self._pending = True
         visible = _TEMPLATE.sub("\n", news.text)
         strings = [part.strip() for part in re.split(r"\n| \[SEP\] ", _MARKS.sub("", visible))]
         if news.fresh or BACK in strings or "WebShop" in strings:
             self._page = strings
+        if "Only the search page can search" in news.text:
+            self._page = [BACK]  # a context replaced within a session: the browser is still deeper in
+        if page := self._ledger.facts.pop("page", ""):
+            self._page = page.split(" | ")  # as the note that was just read tells
 
     def _open(self, text: str) -> None:
         """A fresh context: all that is known is what it says."""
@@ -78,7 +85,7 @@ class _Oracle:
         self._number, self._request = head.group(1), request.group(1)
         self._titles = _LISTING.findall(request.group(2))
         self._unread = CONTINUATION in text.partition("The session opens on this page:")[2]
-        self._pending, self._asked = False, False
+        self._pending, self._asked, self._bought = False, False, False
 
     def _act(self) -> str:
         if self._pending:
@@ -111,14 +118,25 @@ class _Oracle:
             return click(self._dialect, BACK)
         return self._dialect.render("search", {"query": title})
 
+    def _useful(self, title: str) -> list[str]:
+        """What the open page offers on the way to ``title``, for a note that is written within a session."""
+        page = self._page
+        if BUY in page:
+            return [BUY, title] if title in page else [BACK]
+        return [BACK, page[page.index(title) - 1], title] if title in page else [BACK]
+
     def _note(self) -> str:
-        """The ledger as a note. The right purchase of this session is known: it was bought."""
-        if BUY in self._page:
+        """The ledger as a note; after a purchase it knows the session's right value: it was bought."""
+        if self._bought:
             title = self._choose()
             self._ledger.bought(self._request, self._values()[self._titles.index(title)])
+        elif BACK in self._page:
+            self._ledger.facts["page"] = " | ".join(self._useful(self._choose()))
+        # the number makes each note differ from the one before, as a checkpoint must
+        self._ledger.facts["note"] = str(int(self._ledger.facts.get("note", "0")) + 1)
         facts = [f"fact {name}: {value}" for name, value in self._ledger.facts.items()]
         lines = [
-            f"objective: purchase {self._number} is made; go on with the next",
+            f"objective: purchase {self._number} is {'made; go on with the next' if self._bought else 'open'}",
             "decisive_evidence:",
             *facts,
             f"workspace_paths: {CONTINUATION}",

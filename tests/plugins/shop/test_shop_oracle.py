@@ -9,8 +9,13 @@ import time
 import pytest
 
 from camg.episode.actions import BRACKET, NATIVE
-from camg.testing import check_environment
-from camg.types import Action, EndReason
+from camg.episode.chat import ByteCodec
+from camg.episode.loop import Components, run_episode
+from camg.settings import RolloutSettings
+from camg.specs import NoConfig
+from camg.testing import FolderSandbox, ScriptedSampler, check_environment
+from camg.types import Action, BoundaryKind, Dispatch, EndReason, Limits
+from camg_shell.memory import ShellMemory
 from camg_shop.config import ShopConfig
 from camg_shop.environment import Shop
 from camg_shop.families import FAMILIES
@@ -55,6 +60,28 @@ def test_the_file_is_what_carries_it(shop, player):
         scores = [player(shop, task_id, forgetful).outcome.score for task_id in pair]
         assert min(scores) == told  # every session that tells, and then the wrong guess
         assert max(scores) > told
+
+
+@pytest.mark.parametrize("limit", [5_300, 5_600])
+@pytest.mark.parametrize("family", ["chain", "recency"])
+def test_oracle_survives_context_pressure_within_a_session(shop, family, limit):
+    """The context also runs full between an item page and its purchase; the browser stays where it is."""
+    codec = ByteCodec(BRACKET)
+    parts = Components(
+        environment=shop,
+        memory=ShellMemory(NoConfig()),
+        sampler=ScriptedSampler(lambda task, seed: oracle(task, seed, BRACKET), codec),
+        codec=codec,
+        sandbox=FolderSandbox(),
+        limits=Limits(),
+        rollout=RolloutSettings(prompt_tokens=limit, response_tokens=900, observation_tokens=1_400, reserve_tokens=900),
+    )
+    dispatch = Dispatch(0, 0, "shop", f"shop.train.{family}.00002.a", 0)
+    episode = run_episode(dispatch, parts, label="test-shop-pressure")
+    kinds = [replacement.kind for replacement in episode.replacements]
+    assert BoundaryKind.PRESSURE in kinds
+    assert kinds.count(BoundaryKind.DECLARED) == 5
+    assert episode.outcome.complete
 
 
 def test_shorter_episodes(player, cache):
