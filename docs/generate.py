@@ -60,7 +60,8 @@ def command_page() -> str:
         NOTE,
         "# Command line\n\nThe help of every command. Results go to stdout, progress and warnings to stderr.\n",
     ]
-    root = click.Context(cli, info_name="camg", terminal_width=WIDTH, max_content_width=WIDTH)
+    settings = {**cli.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
+    root = click.Context(cli, info_name="camg", **settings)
     root.params["no_plugin"] = OURS_ONLY
     for context in contexts(root):
         lines = [line.rstrip() for line in context.get_help().splitlines()]

@@ -99,26 +99,23 @@ def documented_commands() -> list[Any]:
 
 @pytest.mark.parametrize("line", documented_commands())
 def test_commands_parse(line: str) -> None:
-    """Each word is a command or an option with an acceptable value; nothing is run."""
+    """Each word is a command or an option with an acceptable value; nothing is run. A bare name need only exist."""
     from camg.cli.group import cli
 
-    words = shlex.split(line, comments=True)[1:]
-    if "…" in words:
-        pytest.skip("a form, not a command")
+    words = ["0" if word.isupper() else word for word in shlex.split(line, comments=True)[1:]]
     command: click.Command = cli
-    context = cli.make_context("camg", list(words), resilient_parsing=False) if words[0] != "--help" else None
-    while context is not None and isinstance(command, click.Group):
-        rest = [*context._protected_args, *context.args]
-        if not rest:
-            break
-        _, below, rest = command.resolve_command(context, rest)
-        assert below is not None, f"no command {rest[0]!r}"
-        # a run that does not exist here is no fault of the page: types that look for files are relaxed
-        for parameter in below.params:
+    context = click.Context(cli, info_name="camg")
+    while isinstance(command, click.Group) and words:
+        found = command.get_command(context, words[0])
+        assert found is not None, f"no command {words[0]!r}"
+        command, words = found, words[1:]
+        # a run or a file that does not exist here is no fault of the page
+        for parameter in command.params:
             if parameter.type.name in ("run", "path", "file", "directory"):
                 parameter.type = click.STRING
-        context = below.make_context(below.name, list(rest), parent=context)
-        command = below
+        if words and not isinstance(command, click.Group):
+            command.make_context(command.name, list(words), parent=context)
+        context = click.Context(command, info_name=command.name, parent=context)
 
 
 def test_the_pages_hold_commands() -> None:

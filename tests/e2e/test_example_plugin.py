@@ -141,16 +141,24 @@ def test_demonstrations_are_imperfect_and_parse() -> None:
     assert 0.1 < sum(notes) / len(notes) < 0.8
 
 
+@pytest.mark.slow
 def test_a_run_of_both_trains_a_model(installed: Path, tmp_path: Path) -> None:
-    """Environment, estimator, a random model: two updates through the command line, and its weights have moved."""
+    """Environment, estimator and a tiny model: two updates by the command line, whose gradients come from rewards."""
+    env = {**os.environ, "PYTHONPATH": str(installed), "OMP_NUM_THREADS": "1"}
     model = tmp_path / "tiny"
-    subprocess.run([sys.executable, str(EXAMPLE / "make_tiny_model.py"), str(model)], check=True, timeout=120)
+    subprocess.run([sys.executable, str(EXAMPLE / "make_tiny_model.py"), str(model)], check=True, env=env, timeout=120)
     options = ["--env", "vault", "--memory", "shell", "--estimator", "leave-one-out", "--policy", "torch"]
-    options += ["--set", f"torch.model={model}", "--updates", "2", "--episodes", "4", "--out", str(tmp_path / "runs")]
+    options += ["--set", f"torch.model={model}", "--updates", "2", "--episodes", "16", "--out", str(tmp_path / "run")]
     options += ["--set", "rollout.response_tokens=16", "--set", "rollout.prompt_tokens=4096"]
     options += ["--set", "evaluation.tasks=4", "--set", "learner.actor_lr=1e-3"]
     summary = camg_json(installed, "run", *options, cwd=tmp_path, timeout=240)
-    assert '"vault"' in json.dumps(summary)
-    lines = [json.loads(line) for path in tmp_path.rglob("metrics.jsonl") for line in path.read_text().splitlines()]
+    (cell,) = summary["cells"].values()
+    assert cell["updates"] == 2
+    assert set(cell["final"]["success"]) == {"vault"}
+    (metrics,) = tmp_path.glob("run/cells/*/metrics.jsonl")
+    lines = [json.loads(line) for line in metrics.read_text().splitlines()]
     assert [line["update"] for line in lines] == [1, 2]
-    assert all(len(line["episodes"]) == 4 for line in lines)
+    assert [len(line["episodes"]) for line in lines] == [16, 16]
+    # most responses are well-formed, so that what follows from them differs from episode to episode
+    assert all(line["metrics"]["responses/invalid"] < 0.9 for line in lines)
+    assert sum(line["metrics"]["grad/actor"] for line in lines) > 0
