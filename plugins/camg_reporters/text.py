@@ -41,7 +41,7 @@ def moving(values: Sequence[float], width: int = 5) -> float:
 
 def phase_words(progress: Any) -> str:
     """``"evaluate initial 12/256"``, ``"train 17/130"``, as long as a phase has something to count."""
-    words = {"start": "start", "warm-up": "first episodes", "evaluate": "evaluate", "train": "train"}
+    words = {"start": "loading", "warm-up": "first episodes", "evaluate": "evaluate", "train": "train"}
     text = " ".join(filter(None, [words.get(progress.phase, progress.phase), progress.detail]))
     return f"{text} {progress.done}/{progress.total}" if progress.total and progress.phase != "start" else text
 

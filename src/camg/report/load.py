@@ -103,13 +103,17 @@ def _labels(cells: Sequence[tuple[Path, str, Mapping[str, Any]]]) -> list[str]:
     varying = [n for n in names if any(values.get(n) != first.get(n) for _, _, values in cells)]
     if "baseline" in varying:  # a baseline stands for the settings that it brings
         varying = [n for n in varying if n in ("baseline", "run.seed", "env")] or varying
-    labels = [", ".join(_word(name, values.get(name)) for name in varying[:4]) for _, _, values in cells]
+    words = [[_word(name, values.get(name)) for name in varying[:4]] for _, _, values in cells]
+    labels = [", ".join(filter(None, word)) or "default" for word in words]
     if len(set(labels)) == len(labels):
         return labels
     return [f"{label} ({path.name}/{digest})" for (path, digest, _), label in zip(cells, labels, strict=True)]
 
 
 def _word(name: str, value: Any) -> str:
+    """A setting in a legend: components by name, switches only where they are on."""
+    if isinstance(value, bool):
+        return name.rpartition(".")[2].replace("_", " ") if value else ""
     text = "+".join(value) if isinstance(value, list) else format_value(value).strip('"')
     components = ("env", "memory", "estimator", "policy", "sandbox", "baseline")
     return text if name in components else f"{name.rpartition('.')[2]} {text}"
