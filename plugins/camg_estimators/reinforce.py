@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from attrs import frozen
 
 from camg.types import Estimate, Trajectory
 from camg_estimators.config import ReturnConfig
 from camg_estimators.scan import discounted
+from camg_estimators.table import Table
 
 
 @frozen
@@ -27,15 +27,6 @@ class Reinforce:
 
     def estimate(self, trajectories: Sequence[Trajectory]) -> list[Estimate]:
         """One estimate per trajectory: float32 [sum(lengths)] advantages and returns; arithmetic in float64."""
-        return [self._estimate(trajectory) for trajectory in trajectories]
-
-    def _estimate(self, trajectory: Trajectory) -> Estimate:
-        values: torch.Tensor = trajectory.values
-        lengths = torch.tensor(trajectory.lengths, device=values.device)
-        before = values[lengths.cumsum(0) - lengths].double()
-        rewards = torch.tensor(trajectory.rewards, dtype=torch.float64, device=values.device)
-        returns = discounted(rewards, self.config.gamma)
-        return Estimate(
-            advantages=(returns - before).float().repeat_interleave(lengths),
-            returns=returns.float().repeat_interleave(lengths),
-        )
+        table = Table.of(trajectories)
+        returns = discounted(table.rewards, table.responses, self.config.gamma)
+        return table.spread(returns - table.first_values(), returns)

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from attrs import frozen
 
 from camg.types import Estimate, Trajectory
 from camg_estimators.config import GaeConfig
 from camg_estimators.scan import discounted
+from camg_estimators.table import Table, following
 
 
 @frozen
@@ -31,18 +31,8 @@ class ResponseGae:
 
     def estimate(self, trajectories: Sequence[Trajectory]) -> list[Estimate]:
         """One estimate per trajectory: float32 [sum(lengths)] advantages and returns; arithmetic in float64."""
-        return [self._estimate(trajectory) for trajectory in trajectories]
-
-    def _estimate(self, trajectory: Trajectory) -> Estimate:
-        values: torch.Tensor = trajectory.values
-        lengths = torch.tensor(trajectory.lengths, device=values.device)
-        before = values[lengths.cumsum(0) - lengths].double()
-        after = torch.cat([before[1:], before.new_zeros(1)])
-        rewards = torch.tensor(trajectory.rewards, dtype=torch.float64, device=values.device)
-        deltas = rewards + self.config.gamma * after - before
-        advantages = discounted(deltas, self.config.gamma * self.config.lam)
-        returns = advantages + before
-        return Estimate(
-            advantages=advantages.float().repeat_interleave(lengths),
-            returns=returns.float().repeat_interleave(lengths),
-        )
+        table = Table.of(trajectories)
+        before = table.first_values()
+        deltas = table.rewards + self.config.gamma * following(before, table.responses) - before
+        advantages = discounted(deltas, table.responses, self.config.gamma * self.config.lam)
+        return table.spread(advantages, advantages + before)

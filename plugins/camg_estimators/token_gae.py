@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from attrs import frozen
 
 from camg.types import Estimate, Trajectory
 from camg_estimators.config import GaeConfig
 from camg_estimators.scan import discounted
+from camg_estimators.table import Table, following
 
 
 @frozen
@@ -30,13 +30,9 @@ class TokenGae:
 
     def estimate(self, trajectories: Sequence[Trajectory]) -> list[Estimate]:
         """One estimate per trajectory: float32 [sum(lengths)] advantages and returns; arithmetic in float64."""
-        return [self._estimate(trajectory) for trajectory in trajectories]
-
-    def _estimate(self, trajectory: Trajectory) -> Estimate:
-        before: torch.Tensor = trajectory.values.double()
-        after = torch.cat([before[1:], before.new_zeros(1)])
-        deltas = self.config.gamma * after - before
-        last = torch.tensor(trajectory.lengths, device=before.device).cumsum(0) - 1
-        deltas[last] += torch.tensor(trajectory.rewards, dtype=torch.float64, device=before.device)
-        advantages = discounted(deltas, self.config.gamma * self.config.lam)
-        return Estimate(advantages=advantages.float(), returns=(advantages + before).float())
+        table = Table.of(trajectories)
+        before = table.values.double()
+        deltas = self.config.gamma * following(before, table.tokens) - before
+        deltas[table.lengths.cumsum(0) - 1] += table.rewards
+        advantages = discounted(deltas, table.tokens, self.config.gamma * self.config.lam)
+        return table.estimates(advantages, advantages + before)

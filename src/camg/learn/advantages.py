@@ -34,14 +34,14 @@ def pipeline(raw: Tensor, environments: Tensor, mask: Tensor, *, count: int, red
     values, owner = raw[kept].double(), environments[kept]
     size = reduce(torch.bincount(owner, minlength=count).double())  # [count] = N_d
     total = size.sum().clamp(min=1.0)
-    magnitude = (reduce(values.square().sum()) / total).sqrt()
+    magnitude = (reduce(torch.dot(values, values)) / total).sqrt()
 
     means = reduce(_sums(values, owner, count)) / size.clamp(min=1.0)
     values = _divide(values - means[owner], magnitude, total, reduce)
     weights = total / ((size > 0).sum().clamp(min=1) * size.clamp(min=1.0))
     values = values * weights[owner]
 
-    magnitude = (reduce(values.square().sum()) / total).sqrt()
+    magnitude = (reduce(torch.dot(values, values)) / total).sqrt()
     values = _divide(values - reduce(values.sum()) / total, magnitude, total, reduce)
     return torch.zeros_like(raw, dtype=torch.float32).index_copy(0, kept, values.float())
 
@@ -52,6 +52,6 @@ def _sums(values: Tensor, owner: Tensor, count: int) -> Tensor:
 
 def _divide(centred: Tensor, magnitude: Tensor, total: Tensor, reduce: Reduce) -> Tensor:
     """Divide centred values by their standard deviation, unless it is rounding only."""
-    deviation = (reduce(centred.square().sum()) / total).sqrt()
+    deviation = (reduce(torch.dot(centred, centred)) / total).sqrt()
     signal = deviation > ABSOLUTE + RELATIVE * magnitude
-    return torch.where(signal, centred / deviation.clamp(min=ABSOLUTE), centred)
+    return centred / torch.where(signal, deviation, 1.0)

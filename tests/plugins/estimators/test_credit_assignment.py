@@ -286,21 +286,27 @@ def test_a_trajectory_is_estimated_for_itself(cases, estimator) -> None:
         assert estimate.advantages.shape == estimate.returns.shape == case.values.shape
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 3 * BLOCK + 5), RATE, st.integers(0, 99))
-def test_the_scan_is_the_loop(length, rate, seed) -> None:
-    steps = torch.randn(length, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    expected, carry = [], 0.0
-    for value in reversed(steps.tolist()):
-        carry = value + rate * carry
-        expected.append(carry)
-    torch.testing.assert_close(discounted(steps, rate), torch.tensor(expected[::-1], dtype=torch.float64))
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(0, 3 * BLOCK + 5), max_size=6), RATE, st.integers(0, 99))
+def test_the_scan_is_the_loop_in_each_sequence(sizes, rate, seed) -> None:
+    steps = torch.randn(sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+    expected = []
+    for part in torch.split(steps, sizes):
+        mine, carry = [], 0.0
+        for value in reversed(part.tolist()):
+            carry = value + rate * carry
+            mine.append(carry)
+        expected += mine[::-1]
+    found = discounted(steps, sizes, rate)
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=torch.float64))
+    for part, alone, size in zip(torch.split(found, sizes), torch.split(steps, sizes), sizes, strict=True):
+        assert torch.equal(part, discounted(alone, [size], rate))  # to the last bit
 
 
-def test_the_scan_leaves_its_input() -> None:
+@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
+def test_the_scan_leaves_its_input(rate) -> None:
     steps = torch.ones(3, dtype=torch.float64)
-    for rate in (0.0, 0.5, 1.0):
-        discounted(steps, rate).add_(1)
+    discounted(steps, [3], rate).add_(1)
     assert steps.tolist() == [1, 1, 1]
 
 
