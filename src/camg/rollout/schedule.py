@@ -70,6 +70,6 @@ class Schedule:
         key = (env, epoch)
         if key not in self._epochs:
             order = sorted(self._tasks[env], key=lambda task: (draw(self._seed, "task", env, epoch, task), task))
-            self._epochs = {k: v for k, v in self._epochs.items() if abs(k[1] - epoch) <= 1}
+            self._epochs = {k: v for k, v in self._epochs.items() if k[0] != env or abs(k[1] - epoch) <= 1}
             self._epochs[key] = tuple(order)
         return self._epochs[key]
