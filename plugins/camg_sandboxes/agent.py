@@ -259,7 +259,12 @@ class Arguments:
 
 def prepare(arguments: Arguments) -> None:
     """What every agent does before it serves: descriptors, signals, and the limits that its children inherit."""
-    os.set_inheritable(arguments.control, False)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2:
+            try:  # noqa: SIM105
+                os.set_inheritable(int(name), False)
+            except OSError:
+                pass  # the descriptor of the listing itself
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # the default is ignored for PID 1
     try:
         with open("/proc/self/oom_score_adj", "w") as adjust:

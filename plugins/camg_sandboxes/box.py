@@ -20,6 +20,7 @@ from camg.workspace.manifest import scan
 from camg.workspace.shell import command_fault, encode_command
 from camg.workspace.tree import read_file, write_file
 from camg_sandboxes import agent
+from camg_sandboxes.system import receive
 
 _CHUNK = 1 << 18
 _REPLY_BYTES = 8192
@@ -137,7 +138,7 @@ class AgentBox:
     def _reply(self) -> tuple[int, int, float]:
         """One message of the agent; keeps the pipe that it brings for the next command."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self._control, _REPLY_BYTES, 1)
+            data, descriptors = receive(self._control, _REPLY_BYTES)
         except OSError as error:
             raise self._lost(str(error)) from error
         if len(data) != agent.REPLY.size or not descriptors:
@@ -186,7 +187,7 @@ class AgentBox:
         deadline = time.monotonic() + seconds
         while self._readable(deadline):
             try:
-                data, descriptors, _, _ = socket.recv_fds(self._control, _REPLY_BYTES, 1)
+                data, descriptors = receive(self._control, _REPLY_BYTES)
             except OSError:
                 return True
             for descriptor in descriptors:

@@ -28,7 +28,7 @@ from camg.types import Limits
 from camg_sandboxes import folders, keeper
 from camg_sandboxes.box import AgentBox, check_base
 from camg_sandboxes.launch import ERROR, WORKSPACE
-from camg_sandboxes.system import command
+from camg_sandboxes.system import command, receive
 
 KIND = "bwrap"
 _START_SECONDS = 30.0
@@ -200,7 +200,7 @@ def _stop(running: _Keeper) -> None:
 def _workspace(label: str, control: socket.socket) -> tuple[int, tuple[int, int]]:
     """The first message about a box: its workspace's descriptor and owner, or why there is no box."""
     try:
-        data, descriptors, _, _ = socket.recv_fds(control, 8192, 1)
+        data, descriptors = receive(control, 8192)
     except OSError as error:
         raise InfrastructureFault(f"box {label} did not open: {error}") from error
     if data[:1] != WORKSPACE or not descriptors:

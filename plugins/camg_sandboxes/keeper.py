@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from camg_sandboxes.launch import ERROR, Request, launch
-from camg_sandboxes.system import System
+from camg_sandboxes.system import System, receive
 
 READY = b"ready"
 REQUEST_BYTES = 160 << 10
@@ -68,7 +68,7 @@ class Keeper:
     def receive(self) -> bool:
         """One request: open a box, or end one. False at end of file."""
         try:
-            data, descriptors, _, _ = socket.recv_fds(self.control, REQUEST_BYTES, 1)
+            data, descriptors = receive(self.control, REQUEST_BYTES)
         except ConnectionResetError:
             return False
         if not data:

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 
 from camg_sandboxes import kernel
@@ -19,7 +20,6 @@ from camg_sandboxes.system import CONTROL_FD, System, filter_descriptor
 
 WORKSPACE = b"W"  # first message of a box: uid, gid (decimal) and the workspace's descriptor
 ERROR = b"E"  # or this: why there is no box
-_OWN_INODES = 16  # of the file system: its root and our folders
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ def launch(request: Request, system: System, control: socket.socket, errors: int
     """Become the box. ``owner``: host uid and gid of the box when we are root, else None. Does not return."""
     try:
         _enter(owner)
-        arguments = _build(request, system, control, owner)
+        filtering = filter_descriptor()
+        arguments = _build(request, system, control, owner, filtering)
         _become(owner)
-        _exec(arguments, control, errors)
+        _exec(arguments, control, errors, filtering)
     except BaseException as error:
         control.send(ERROR + f"{type(error).__name__}: {error}".encode("utf-8", "replace"))
     os._exit(1)
@@ -58,18 +59,18 @@ def _enter(owner: int | None) -> None:
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
 
 
-def _build(request: Request, system: System, control: socket.socket, owner: int | None) -> list[str]:
+def _build(
+    request: Request, system: System, control: socket.socket, owner: int | None, filtering: int | None
+) -> list[str]:
     """Mount the box's file system on the stage; returns the bwrap command."""
     limits = request.limits
-    inodes = int(limits["files"]) + _OWN_INODES + len(request.inputs)
-    size = f"size={int(limits['written_bytes'])},nr_inodes={inodes},mode=755"
-    kernel.mount("camg", system.stage, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, size)
+    kernel.mount("camg", system.stage, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "mode=755")
     os.chdir(system.stage)
     for name, mode in (("workspace", 0o755), ("tmp", 0o1777), ("shm", 0o1777)):
         os.mkdir(name)
         os.chmod(name, mode)
     if request.base is not None:
-        _populate(request.base, int(limits["written_bytes"]), inodes, owner)
+        _populate(request.base, owner)
     if owner is not None:
         for name in ("workspace", "tmp", "shm"):
             os.chown(name, owner, owner)
@@ -81,18 +82,17 @@ def _build(request: Request, system: System, control: socket.socket, owner: int 
         kernel.mount(system.interpreter.prefix, "python", None, kernel.MS_BIND | kernel.MS_REC)
     for index, (inside, source) in enumerate(request.inputs.items()):
         command += ["--ro-bind", source if owner is None else _staged_input(system, index, source, owner), inside]
+    _limit(limits)
     command += ["--remount-ro", "/dev", "--remount-ro", "/"]
-    descriptor = filter_descriptor()
-    if descriptor is not None:
-        os.set_inheritable(descriptor, True)
-        command += ["--seccomp", str(descriptor)]
+    if filtering is not None:
+        command += ["--seccomp", str(filtering)]
     command += ["--setenv", "CAMG_BOX", request.label]  # of the agent alone: for a person who reads `ps`
     alone = owner is not None or _kernel() >= (5, 14)  # since then each user namespace counts for itself
     return [*command, "--", *system.agent_arguments(limits, counted_alone=alone)]
 
 
-def _populate(base: str, written: int, inodes: int, owner: int | None) -> None:
-    """Let ``workspace`` start as ``base``: an overlay where the kernel lets us, else a copy (limits grow by it)."""
+def _populate(base: str, owner: int | None) -> None:
+    """Let ``workspace`` start as ``base``: an overlay where the kernel lets us, else a copy."""
     os.mkdir("base")
     try:
         if owner is None:
@@ -111,9 +111,6 @@ def _populate(base: str, written: int, inodes: int, owner: int | None) -> None:
         options = "lowerdir=base,upperdir=upper,workdir=work" + (",userxattr" if owner is None else "")
         kernel.mount("overlay", "workspace", "overlay", kernel.MS_NOSUID | kernel.MS_NODEV, options)
     except OSError:
-        files, size = _measure(base)
-        grown = f"size={written + size},nr_inodes={inodes + files}"
-        kernel.mount("none", ".", None, 32 | kernel.MS_NOSUID | kernel.MS_NODEV, grown)  # 32: remount
         shutil.copytree(base, "workspace", symlinks=True, dirs_exist_ok=True)
         if owner is not None:
             for folder, folders, names in os.walk("workspace"):
@@ -127,14 +124,13 @@ def _require_own_files(base: str) -> None:
         raise OSError("the base belongs to another user")
 
 
-def _measure(base: str) -> tuple[int, int]:
-    """Entries and bytes (whole pages) of a tree."""
-    files = size = 0
-    for folder, folders, names in os.walk(base):
-        files += len(folders) + len(names)
-        for name in names:
-            size += (os.lstat(os.path.join(folder, name)).st_size + 4095) // 4096 * 4096
-    return files, size
+def _limit(limits: dict[str, float]) -> None:
+    """Set the limits of the box's file system: what it holds so far is free."""
+    now = os.statvfs(".")
+    size = (now.f_blocks - now.f_bfree) * now.f_frsize + int(limits["written_bytes"])
+    inodes = now.f_files - now.f_ffree + int(limits["files"])
+    options = f"size={size},nr_inodes={inodes}"
+    kernel.mount("none", ".", None, kernel.MS_REMOUNT | kernel.MS_NOSUID | kernel.MS_NODEV, options)
 
 
 def _kernel() -> tuple[int, ...]:
@@ -183,14 +179,18 @@ def _become(owner: int | None) -> None:
         os.setresuid(owner, owner, owner)
 
 
-def _exec(arguments: list[str], control: socket.socket, errors: int) -> None:
+def _exec(arguments: list[str], control: socket.socket, errors: int, descriptor: int | None) -> None:
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(errors, 1)
     os.dup2(errors, 2)
-    if control.fileno() == CONTROL_FD:
-        os.set_inheritable(CONTROL_FD, True)
-    else:
+    kept = {0, 1, 2, CONTROL_FD}
+    if descriptor is not None:
+        kept.add(descriptor)
+    if control.fileno() != CONTROL_FD:
         os.dup2(control.fileno(), CONTROL_FD)
+    for name in os.listdir("/proc/self/fd"):  # nothing of another box may get into this one
+        with suppress(OSError):
+            os.set_inheritable(int(name), int(name) in kept)
     os.execve(arguments[0], arguments, {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})

@@ -6,6 +6,7 @@ import math
 import os
 import py_compile
 import shutil
+import socket
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -194,6 +195,12 @@ class System:
         name = sysconfig.get_config_var("INSTSONAME") or ""
         shared = self.interpreter.prefix and sysconfig.get_config_var("Py_ENABLE_SHARED")
         return name if shared and os.path.exists(f"{self.interpreter.prefix}/lib/{name}") else ""
+
+
+def receive(control: socket.socket, size: int) -> tuple[bytes, list[int]]:
+    """One message and the descriptors that came with it, closed on exec (Python's ``recv_fds`` leaves them open)."""
+    data, descriptors, _, _ = socket.recv_fds(control, size, 1, socket.MSG_CMSG_CLOEXEC)
+    return data, descriptors
 
 
 def filter_descriptor() -> int | None:

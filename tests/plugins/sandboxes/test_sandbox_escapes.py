@@ -1,0 +1,402 @@
+"""Attempts to get out of a box, each a real attack with a check that it failed.
+
+Runs as whoever runs the tests; ``test_sandbox_users.py`` runs it once more as an ordinary user.
+"""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from camg.protocols import Box
+from camg.types import CommandResult
+
+
+def python(box: Box, source: str, wall_seconds: float | None = None) -> CommandResult:
+    """Run a Python program inside ``box``."""
+    return box.run(f"python3 - <<'EOF'\n{textwrap.dedent(source)}\nEOF", wall_seconds=wall_seconds)
+
+
+def text(result: CommandResult) -> str:
+    return result.output.decode("utf-8", "replace")
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> tuple[Path, str]:
+    """A host file as a grader would keep one, readable for everyone on the host."""
+    value = secrets.token_hex(16)
+    path = tmp_path / "grader_state.json"
+    path.write_text(value)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)
+    return path, value
+
+
+# ---------------------------------------------------------------- network
+@pytest.fixture
+def host_server() -> Iterator[tuple[int, list[str]]]:
+    """A server on the host's loopback; yields its port and who called."""
+    callers: list[str] = []
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, address = server.accept()
+            except OSError:
+                return
+            callers.append(str(address))
+            connection.close()
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield server.getsockname()[1], callers
+    server.shutdown(socket.SHUT_RDWR)
+    server.close()
+    thread.join(5)
+
+
+def test_the_hosts_loopback_cannot_be_reached(box: Box, host_server: tuple[int, list[str]]) -> None:
+    port, callers = host_server
+    socket.create_connection(("127.0.0.1", port)).close()  # it is there
+    result = box.run(f"exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached")
+    assert result.exit_status != 0
+    assert b"reached" not in result.output
+    assert len(callers) == 1
+
+
+def test_no_address_outside_has_a_route(box: Box) -> None:
+    result = box.run(
+        "for a in 1.1.1.1 169.254.169.254 10.0.0.1; do (exec 3<>/dev/tcp/$a/80) && echo reached; done; true"
+    )
+    assert b"reached" not in result.output
+    assert text(box.run("cat /proc/net/route | wc -l")).strip() == "1"  # the heading
+    assert "eth" not in text(box.run("cat /proc/net/dev"))
+
+
+def test_abstract_unix_sockets_of_the_host_are_not_there(box: Box) -> None:
+    name = f"camg-test-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("\0" + name)
+        server.listen()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect("\0" + name)  # on the host it is
+        result = python(box, f"import socket\nsocket.socket(socket.AF_UNIX).connect('\\0{name}')\nprint('reached')")
+    assert b"reached" not in result.output
+    assert b"ConnectionRefused" in result.output
+
+
+@pytest.mark.parametrize("family", [40, 38, 17, 29], ids=["vsock", "alg", "packet", "can"])
+def test_sockets_that_ignore_network_namespaces_are_refused(box: Box, family: int) -> None:
+    result = python(
+        box,
+        f"""
+        import errno, socket
+        for kind in (1, 2, 3, 5):
+            try:
+                socket.socket({family}, kind)
+            except OSError as error:
+                print(error.errno == errno.EAFNOSUPPORT)
+        """,
+    )
+    assert text(result).split() == ["True"] * 4
+
+
+# ---------------------------------------------------------------- files of the host
+def test_host_files_are_not_in_the_box(box: Box, secret: tuple[Path, str]) -> None:
+    path, value = secret
+    assert value in path.read_text()
+    for attempt in (
+        f"cat {path}",
+        f"cat /proc/1/root{path}",
+        f"cat /proc/self/root{path}",
+        f"cat /proc/1/cwd/../../../..{path}",
+        f"cd / && cat ../../../..{path}",
+        f"ln -s {path} link; cat link",
+        f"mkdir -p .agent_memory; ln -s {path} .agent_memory/CONTINUATION.md; cat .agent_memory/CONTINUATION.md",
+        f"grep -r {value} / --exclude-dir=proc --exclude-dir=usr --exclude-dir=opt 2>/dev/null",
+    ):
+        assert value not in text(box.run(attempt)), attempt
+
+
+def test_what_the_host_keeps_private_is_not_there(box: Box) -> None:
+    assert text(box.run("ls -d /root /home /var/lib /var/run /sys /boot /srv /mnt 2>/dev/null")) == ""
+    assert box.run("cat /etc/shadow").exit_status != 0
+    assert b"$" not in box.run("cat /etc/passwd").output
+    assert text(box.run("ls -A /tmp /dev/shm /run | grep -v ':$' | grep -v '^$'")) == ""
+
+
+def test_no_secret_of_the_environment_comes_in(monkeypatch: pytest.MonkeyPatch, box: Box) -> None:
+    # The keeper was started with this process's environment long ago: set before a fresh one is started.
+    from camg.types import Limits
+    from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox
+
+    monkeypatch.setenv("SOME_API_KEY", "sk-do-not-leak")
+    fresh = BwrapSandbox(BwrapConfig())
+    try:
+        inside = fresh.open("environment", limits=Limits())
+        seen = inside.run("env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'").output
+        inside.close()
+    finally:
+        fresh.close()
+    assert b"sk-do-not-leak" not in seen
+    names = {line.split("=")[0] for line in text(box.run("env")).splitlines()}
+    assert names <= {"HOME", "PATH", "LANG", "TERM", "USER", "PWD", "SHLVL", "_", "LD_LIBRARY_PATH"}
+
+
+def test_another_episodes_files_are_out_of_reach(open_box: object) -> None:
+    mine, other = open_box("mine"), open_box("other")  # type: ignore[operator]
+    value = secrets.token_hex(16)
+    other.run(f"echo {value} > notes; mkdir .agent_memory; echo {value} > .agent_memory/a; echo {value} > /tmp/t")
+    sleeper = threading.Thread(target=lambda: other.run("sleep 1"))
+    sleeper.start()
+    found = mine.run(f"ls -A . /tmp; grep -rs {value} /workspace /tmp /dev/shm /proc/*/cwd/ /proc/*/root/tmp; ps -e")
+    sleeper.join()
+    assert value not in text(found)
+    assert "sleep" not in text(found)
+    assert "notes" not in text(found)
+
+
+def test_links_out_of_the_box_are_not_followed_by_the_host(box: Box, secret: tuple[Path, str]) -> None:
+    path, value = secret
+    box.run(f"ln -s {path} link; ln -s {path.parent} folder; ln -s / root; mkdir real; ln -s {path} real/link")
+    for name in ("link", f"folder/{path.name}", f"root{path}", "real/link", "real/../link"):
+        with pytest.raises(OSError, match=r"\[Errno"):
+            box.read(name, 100)
+    for name in (f"folder/{path.name}", f"root{path}", f"folder/new-{value}"):
+        with pytest.raises(OSError, match=r"\[Errno"):
+            box.write(name, b"overwritten")
+    box.write("link", b"a file now")  # a link is replaced, what it named stays
+    assert path.read_text() == value
+    assert not (path.parent / f"new-{value}").exists()
+    assert text(box.run("cat link")) == "a file now"
+
+
+def test_a_memory_folder_that_is_a_link_is_seen_as_one(box: Box, secret: tuple[Path, str]) -> None:
+    path, _ = secret
+    box.run(f"ln -s {path.parent} .agent_memory")
+    manifest = box.manifest()
+    assert {name: state.kind for name, state in manifest.items()} == {".": "symlink"}
+    with pytest.raises(OSError, match=r"\[Errno"):
+        box.read(f".agent_memory/{path.name}", 100)
+
+
+def test_pipes_and_devices_in_the_memory_folder_do_not_hang_the_host(box: Box) -> None:
+    box.run("mkdir .agent_memory; cd .agent_memory; mkfifo pipe; ln -s /dev/zero zero; mknod d c 1 5; echo a > file")
+    started = time.monotonic()
+    manifest = box.manifest()
+    with pytest.raises(OSError, match=r"\[Errno"):
+        box.read(".agent_memory/pipe", 10)
+    assert time.monotonic() - started < 1
+    assert manifest["pipe"].kind == "other"
+    assert manifest["zero"].kind == "symlink"
+    assert "d" not in manifest
+
+
+def test_hard_links_to_read_only_files_do_not_make_them_writable(box: Box, open_box: object, tmp_path: Path) -> None:
+    source = tmp_path / "input.txt"
+    source.write_text("public")
+    inside = open_box(inputs={"/inputs/input.txt": source})  # type: ignore[operator]
+    result = inside.run("ln /inputs/input.txt here; ln /usr/bin/env env; echo bad > here; cat /inputs/input.txt")
+    assert "public" in text(result)
+    assert source.read_text() == "public"
+    assert inside.run("test -e env").exit_status == 1
+
+
+def test_read_only_inputs_and_system_stay_as_they_are(open_box: object, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "table.csv").write_text("1,2")
+    box = open_box(inputs={"/inputs/data": tmp_path / "data"})  # type: ignore[operator]
+    assert text(box.run("cat /inputs/data/table.csv")) == "1,2"
+    for attempt in (
+        "echo 3 >> /inputs/data/table.csv",
+        "rm -rf /inputs/data",
+        "mv /inputs/data/table.csv /inputs/data/other",
+        "chmod 777 /inputs/data/table.csv",
+        "touch /inputs/data/new",
+        "python3 -c \"import os; os.truncate('/inputs/data/table.csv', 0)\"",
+        "mount -o remount,rw /inputs/data",
+        "echo x > /usr/bin/new",
+        "echo x > /etc/passwd",
+        "echo x > /new",
+        "echo x > /dev/new",
+        "mkdir /run/new",
+    ):
+        assert box.run(attempt).exit_status != 0, attempt
+    assert (tmp_path / "data" / "table.csv").read_text() == "1,2"
+    assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["table.csv"]
+
+
+def test_a_base_is_changed_inside_and_never_outside(open_box: object, tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    (base / "package").mkdir(parents=True)
+    (base / "package" / "code.py").write_text("one = 1\n")
+    (base / "other.txt").write_text("other\n")
+    first = open_box(base=base)  # type: ignore[operator]
+    second = open_box(base=base)  # type: ignore[operator]
+    result = first.run(
+        "echo two = 2 >> package/code.py && rm other.txt && mv package moved && mkdir package && ls package moved"
+        " && chmod 700 moved && ln moved/code.py hard && git init -q && git add . && git commit -qm all && cat hard"
+    )
+    assert result.exit_status == 0, text(result)
+    assert text(result).endswith("one = 1\ntwo = 2\n")
+    assert text(second.run("cat package/code.py other.txt")) == "one = 1\nother\n"
+    assert (base / "package" / "code.py").read_text() == "one = 1\n"
+    assert sorted(path.name for path in base.iterdir()) == ["other.txt", "package"]
+
+
+# ---------------------------------------------------------------- the agent
+def test_the_agent_cannot_be_killed_or_stopped(box: Box) -> None:
+    for number in (9, 19, 15, 1, 2, 3, 11, 17, 23):
+        box.run(f"kill -{number} 1; kill -{number} -1; true")
+    python(box, "import os, signal\nos.kill(1, signal.SIGKILL)\nfor _ in range(20000): os.kill(1, signal.SIGCHLD)")
+    assert text(box.run("echo alive")) == "alive\n"
+
+
+def test_the_agents_proc_entries_are_closed(box: Box) -> None:
+    for name in ("mem", "environ", "maps", "fd/3", "fd/4", "root/etc/passwd", "cwd/x", "exe", "syscall", "stack"):
+        assert box.run(f"cat /proc/1/{name}").exit_status != 0, name
+    assert box.run("ls /proc/1/fd").exit_status != 0
+
+
+def test_the_agent_cannot_be_traced_or_robbed_of_descriptors(box: Box) -> None:
+    result = python(
+        box,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        for request in (16, 0x4206):  # PTRACE_ATTACH, PTRACE_SEIZE
+            print(libc.ptrace(request, 1, 0, 0), ctypes.get_errno())
+        pidfd = os.pidfd_open(1)
+        for number in range(10):
+            print(libc.syscall(438, pidfd, number, 0), ctypes.get_errno())  # pidfd_getfd
+        buffer = ctypes.create_string_buffer(8)
+        vector = (ctypes.c_void_p * 2)(ctypes.addressof(buffer), 8)
+        print(libc.process_vm_readv(1, vector, 1, vector, 1, 0), ctypes.get_errno())
+        """,
+    )
+    lines = text(result).split("\n")[:-1]
+    assert len(lines) == 13
+    assert all(line.startswith("-1 ") for line in lines), lines
+
+
+def test_a_result_cannot_be_forged_on_inherited_descriptors(box: Box) -> None:
+    result = python(
+        box,
+        """
+        import os, socket, struct
+        forged = struct.pack("<ciId", b"D", 0, 0, 0.0)
+        for number in range(3, 256):
+            for write in (os.write, lambda n, d: socket.socket(fileno=n).sendall(d)):
+                try:
+                    write(number, forged)
+                    print("wrote", number)
+                except OSError:
+                    pass
+        raise SystemExit(7)
+        """,
+    )
+    assert result.exit_status == 7
+    assert b"wrote" not in result.output
+    assert text(box.run("ls /proc/self/fd | tr '\\n' ' '")) in ("0 1 2 3 ", "0 1 2 3 \n")  # 3 is ls reading the folder
+
+
+def test_output_that_looks_like_a_reply_is_output(box: Box) -> None:
+    result = python(box, "import struct, sys\nsys.stdout.buffer.write(struct.pack('<ciId', b'D', 0, 0, 0.0))\nexit(3)")
+    assert result.exit_status == 3
+    assert result.output.startswith(b"D\0")
+
+
+def test_the_pipe_of_one_command_says_nothing_to_the_next(box: Box) -> None:
+    python(
+        box,
+        """
+        import array, fcntl, os, socket
+        fcntl.fcntl(1, fcntl.F_SETFL, os.O_NONBLOCK)
+        a, b = socket.socketpair()
+        for s in (a, b):  # descriptors in flight keep a pipe open after every process is dead
+            s.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [1, a.fileno(), b.fileno()]))])
+        os.write(1, b"first")
+        """,
+    )
+    assert text(box.run("echo second")) == "second\n"
+
+
+# ---------------------------------------------------------------- privileges
+def test_nobody_becomes_more_than_the_agents_user(box: Box) -> None:
+    status = text(box.run("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status; id -u"))
+    assert status.count("0000000000000000") >= 4  # inheritable, permitted, effective, ambient
+    assert "NoNewPrivs:\t1" in status
+    assert status.endswith("\n1000\n")
+    for attempt in (
+        "unshare -Ur id",
+        "unshare -m true",
+        "unshare -n true",
+        "mount -t tmpfs none /tmp",
+        "mount --bind /usr /tmp",
+        "umount /proc",
+        "mknod device b 8 0",
+        "mknod device c 1 3",
+        "chroot / true",
+        "hostname other",
+        "chown 0 .",
+        "nsenter -t 1 -m true",
+        "su -c id",
+        "sudo -n id",
+        "date -s 2000-01-01",
+    ):
+        assert box.run(attempt).exit_status != 0, attempt
+
+
+def test_setuid_programs_give_nothing(box: Box) -> None:
+    box.run("cp /usr/bin/id ./id; chmod u+s,g+s ./id")
+    assert text(box.run("./id -u")) == "1000\n"
+    assert text(
+        box.run("find / -xdev -perm -4000 -type f 2>/dev/null -exec {} --version \\; >/dev/null 2>&1; id -u")
+    ) == ("1000\n")
+
+
+def test_kernel_settings_cannot_be_written(box: Box) -> None:
+    for name in (
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sys/kernel/hostname",
+        "/proc/sys/vm/overcommit_memory",
+        "/proc/sys/user/max_user_namespaces",
+        "/proc/sysrq-trigger",
+        "/proc/1/oom_score_adj",
+        "/proc/self/uid_map",
+    ):
+        assert box.run(f"echo 1 > {name}").exit_status != 0, name
+
+
+def test_no_cgroup_can_be_left(box: Box) -> None:
+    assert box.run("ls /sys/fs/cgroup").exit_status != 0
+    assert box.run("mkdir -p /tmp/c && mount -t cgroup2 none /tmp/c").exit_status != 0
+    assert box.run("mount -t cgroup -o memory none /tmp/c").exit_status != 0
+    assert all(line.endswith(":/") for line in text(box.run("cat /proc/self/cgroup")).splitlines())
+
+
+def test_memory_that_no_limit_sees_is_refused(box: Box) -> None:
+    result = python(
+        box,
+        """
+        import ctypes, os
+        libc = ctypes.CDLL(None, use_errno=True)
+        try:
+            os.memfd_create("hidden")
+            print("memfd")
+        except OSError as error:
+            print(error.errno)
+        print(libc.shmget(0, 1 << 20, 0o1600), ctypes.get_errno())
+        """,
+    )
+    assert text(result).split() == ["38", "-1", "38"]
+    # POSIX shared memory lies in /dev/shm, whose bytes are counted
+    assert box.run("head -c 1000 /dev/zero > /dev/shm/a && df /dev/shm | grep -q camg").exit_status == 0
