@@ -12,7 +12,11 @@ from camg.errors import BackendUnavailable, CamgError, ExitCode, InfrastructureF
 from camg.rollout.cell import Cell
 
 RESTARTS = 4  # without progress in between
+RESTARTS_KILLED = (
+    12  # the same when it was ended by SIGKILL, which comes from outside (a person, the kernel's OOM killer)
+)
 FIRST_PAUSE = 0.1  # before a restart; doubled with each that made no progress
+LONGEST_PAUSE = 2.0
 _LOG_LINES = 8
 
 
@@ -87,13 +91,13 @@ class Child:
         self._restarts = self._restarts + 1 if progress == self._progress else 1
         self._progress = progress
         self._process = None
-        if self._restarts > RESTARTS:
+        if self._restarts > (RESTARTS_KILLED if status == -signal.SIGKILL else RESTARTS):
             reason = error.message if error is not None else f"{_ended(status)}\n{self.last_words()}".rstrip()
             raise CamgError(
                 f"The {self.label} died {self._restarts} times without getting any further. Its last error: {reason}",
                 hint=f"See {self.cell.log(self.label)} and {self.cell.errors}; run again with --resume.",
             )
-        self._due = time.monotonic() + FIRST_PAUSE * 2 ** (self._restarts - 1)
+        self._due = time.monotonic() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._restarts - 1))
 
     def restart_if_due(self) -> bool:
         """Start again after the pause; True when it was."""
