@@ -86,4 +86,6 @@ def prepare(module: torch.nn.Module, device: str, *, gradient_checkpointing: boo
         for part in module.modules():
             if isinstance(part, torch.nn.Dropout):
                 part.eval()
+            if getattr(part, "attention_dropout", 0.0):
+                cast(Any, part).attention_dropout = 0.0  # applied by a function, so that eval() cannot reach it
     return module

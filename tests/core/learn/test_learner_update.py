@@ -268,6 +268,7 @@ def test_recomputed_activations_give_the_same_update() -> None:
         network.gradient_checkpointing_enable = lambda: calls.append(network)
         network.block.forward = lambda *args: checkpoint(inner, *args, use_reentrant=False)
         network.dropout = torch.nn.Dropout(0.5)
+        network.block.attention_dropout = 0.5
         return network
 
     plain = make()
@@ -277,6 +278,7 @@ def test_recomputed_activations_give_the_same_update() -> None:
     assert calls == [actor, critic]
     assert actor.training
     assert not actor.dropout.training
+    assert actor.block.attention_dropout == 0
     assert learner.update(batch()).metrics == plain.update(batch()).metrics
     assert same(state(learner), state(plain))
 
