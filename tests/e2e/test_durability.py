@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from camg.config import RunConfig
-from camg.errors import BackendUnavailable, CamgError
+from camg.errors import BackendUnavailable, CamgError, PluginError
 from camg.plugins import Registry
 from camg.rollout.owner import start_time
 from camg.rollout.queue import Queue, State
@@ -193,7 +193,13 @@ def test_ctrl_c_drains_checkpoints_and_resumes(
     with running(cell, resume=True) as process:
         wait_for(lambda: children(cell), "the children")
         assert updates(cell) >= reached  # nothing of what was learned is learned again
+        most = 0
+        while process.poll() is None:
+            most = max(most, Queue(cell).outstanding())
+            time.sleep(0.02)
         assert process.wait(timeout=120) == 0
+    # the restored counters do not open the window any wider (lesson 24): a batch in the learner, a batch, the window
+    assert most <= 2 * config.run.episodes + config.rollout.warmup
     check_whole(cell, config)
 
 
@@ -267,9 +273,18 @@ def test_an_exception_in_the_last_rollout_is_a_clean_end(
     assert not children(tmp_path / "cell")
 
 
-def test_a_failing_sandbox_stops_the_run(
+def test_a_process_with_other_plugins_is_refused(
     tmp_path: Path, corridor: Registry, configure: Configure, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Every process compares the set of plugins (lesson 36)."""
+    config = configure()
+    monkeypatch.setenv("CAMG_DISABLE_PLUGINS", "shop,policies,sandboxes,reporters,baselines,shell")  # one less now
+    with pytest.raises(PluginError, match="other plugins"):
+        run_cell(tmp_path / "cell", config, corridor)
+    assert not children(tmp_path / "cell")
+
+
+def test_a_failing_sandbox_stops_the_run(tmp_path: Path, corridor: Registry, configure: Configure) -> None:
     config = configure({"sandbox": "broken", "rollout.reruns": 0})
     with pytest.raises(BackendUnavailable, match=r"(?s)user namespaces are switched off.*camg doctor"):
         run_cell(tmp_path / "cell", config, corridor)
