@@ -5,8 +5,7 @@
 Episodes of 20 turns in a single context go through the learner twice: as they are, and cut so that each response is a
 segment of its own (its prompt h_t, then the response), as the paper states the loss. Both give the same loss and
 gradients; a test holds that. CPU time in one thread, interleaved runs, ratio of medians; target at least 6 for tokens
-and for time. The network
-is a small Qwen2 with random weights, packed rows in both cases.
+and for time. The network is a small Qwen2 with random weights; rows are packed in both cases.
 """
 
 from __future__ import annotations
