@@ -17,10 +17,11 @@ from collections.abc import Callable
 from camg.types import Limits
 from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox, find_bwrap
 
-FRESH = (
-    "--unshare-all --die-with-parent --new-session --ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64"
-    " --symlink usr/bin /bin --proc /proc --dev /dev --tmpfs /tmp bash -c true"
-).split()
+FRESH = [
+    *("--unshare-all", "--die-with-parent", "--new-session", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
+    *("--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin"),
+    *("--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "bash", "-c", "true"),
+]
 
 
 def milliseconds(call: Callable[[], object]) -> float:

@@ -124,6 +124,8 @@ class Agent:
         self.limit_processes = arguments.processes
         self.limit_memory = arguments.memory
         self.environment = arguments.environment
+        self.cpu = (arguments.cpu, arguments.cpu + 1)  # SIGXCPU, and a second later SIGKILL
+        self.bound: set[int] = set()  # processes of the running command that have this limit
         self.control = _socket.socket(fileno=arguments.control)
         self.wake_read, self.wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         _signal.signal(_signal.SIGCHLD, lambda number, frame: None)
@@ -174,9 +176,23 @@ class Agent:
             self.answer(b"D", error.errno or 1, NOT_STARTED, 0.0)
             return
         os.close(self.output)
+        self.bound.clear()
+        self.bind(main)
         flags, status = self.watch(main, started + wall)
         status = self.crowd.end(main, status)
         self.answer(b"D", status, flags, time.monotonic() - started)
+
+    def bind(self, pid: int) -> None:
+        """Limit the CPU time of a process (and of what it starts from now on).
+
+        Not inherited from us, as the other limits are: this process, too, would die of it in a long episode. What a
+        command starts before its own limit is set gets it at the next census.
+        """
+        self.bound.add(pid)
+        try:  # noqa: SIM105
+            resource.prlimit(pid, resource.RLIMIT_CPU, self.cpu)
+        except (ProcessLookupError, PermissionError):
+            pass  # ended meanwhile
 
     def watch(self, main: int, deadline: float) -> tuple[int, int]:
         """Wait for ``main``, the deadline, a broken limit or the worker's word: (flags, wait status if known)."""
@@ -218,6 +234,9 @@ class Agent:
     def broken_limit(self) -> int:
         """MEMORY or PROCESSES if the box is past that limit, else 0; cheap figures first."""
         alive = self.crowd.members()
+        for process in alive:
+            if process.pid not in self.bound:
+                self.bind(process.pid)
         if sum(process.threads for process in alive) > self.limit_processes:
             return PROCESSES
         if sum(process.resident for process in alive) <= self.limit_memory:
@@ -244,7 +263,7 @@ def prctl(option: int, value: int) -> None:
 
 
 class Arguments:
-    """``FOLDER OWNER CONTROL PROCESSES CEILING MEMORY FILE_BYTES ENVIRONMENT...``; the working folder is the workspace.
+    """``FOLDER OWNER CONTROL PROCESSES CEILING MEMORY FILE_BYTES CPU ENVIRONMENT...``, started in the workspace.
 
     ``FOLDER`` and ``OWNER`` are of a ``process`` box (see :mod:`camg_sandboxes.process_agent`). ``CONTROL``: descriptor
     of the socket. ``CEILING``: RLIMIT_NPROC.
@@ -252,9 +271,10 @@ class Arguments:
 
     def __init__(self, arguments: list[str]) -> None:
         self.folder = arguments[0]
-        numbers = [int(argument) for argument in arguments[1:7]]
-        self.owner, self.control, self.processes, self.ceiling, self.memory, self.file_bytes = numbers
-        self.environment = dict(item.split("=", 1) for item in arguments[7:])
+        numbers = [int(argument) for argument in arguments[1:8]]
+        self.owner, self.control, self.processes, self.ceiling = numbers[:4]
+        self.memory, self.file_bytes, self.cpu = numbers[4:]
+        self.environment = dict(item.split("=", 1) for item in arguments[8:])
 
 
 def prepare(arguments: Arguments) -> None:

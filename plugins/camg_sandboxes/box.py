@@ -109,6 +109,9 @@ class AgentBox:
             pipe, self._output = self._output, -1
             try:
                 status, flags, seconds = self._follow(pipe, output, time.monotonic() + wall + _GRACE)
+            except BaseException:  # Ctrl-C, too: the agent's answer to this command must not meet the next one
+                self._gone = self._gone or f"box {self._label} is gone: a command was interrupted"
+                raise
             finally:
                 os.close(pipe)
         return _result(output, status, flags, seconds)

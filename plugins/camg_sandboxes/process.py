@@ -76,8 +76,6 @@ class ProcessSandbox:
                 workspace.mkdir()
             else:
                 shutil.copytree(source, workspace, symlinks=True)
-            (folder / "limits").write_text(system.LIMITS_SCRIPT, encoding="utf-8")
-            (folder / "limits").chmod(0o644)
             slot = _take_slot()
             try:
                 return _start(label, folder, lock, limits, slot)
@@ -118,9 +116,7 @@ def _start(label: str, folder: Path, lock: int, limits: Limits, slot: int) -> Ag
         owner = (box_uid(slot), box_uid(slot))
         for path in (workspace, *workspace.rglob("*")):
             os.chown(path, *owner, follow_symlinks=False)
-    variables = system.environment(
-        str(workspace), os.environ.get("PATH", os.defpath), str(folder / "limits"), limits.cpu_seconds
-    )
+    variables = system.environment(str(workspace), os.environ.get("PATH", os.defpath))
     variables["CAMG_BOX"] = folder.name  # by which reconcile() knows what is left of a box
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     descriptor = theirs.detach()

@@ -27,7 +27,6 @@ CONTROL_FD = 3  # the agent's end of its socket
 _CEILING_SLACK = 512  # processes that this user may start beside the box
 _LIBRARIES = "/etc/camg/lib"
 _AGENT = "/etc/camg/agent.pyc"
-_LIMITS = "/etc/camg/limits"
 _SYSTEM_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _FILES = {
     "passwd": f"root:x:0:0::/:/bin/false\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\nnobody:x:65534:65534::/:/bin/false\n",
@@ -38,34 +37,25 @@ _FILES = {
     "gitconfig": "[user]\n\tname = agent\n\temail = agent@localhost\n[init]\n\tdefaultBranch = main\n"
     "[safe]\n\tdirectory = *\n",
 }
-# Sourced by each command's bash before its text: CPU time must bind the command, not the agent that starts it.
-LIMITS_SCRIPT = 'ulimit -St "$CAMG_CPU"; ulimit -Ht $((CAMG_CPU + 1)); unset BASH_ENV CAMG_CPU\n'
 _COPIED = ("ld.so.cache", "localtime")
 _COPIED_TREES = ("alternatives",)
 
 
-def environment(home: str, path: str, limits_script: str, cpu_seconds: float) -> dict[str, str]:
+def environment(home: str, path: str) -> dict[str, str]:
     """All that a command finds in its environment."""
-    return {
-        "HOME": home,
-        "PATH": path,
-        "LANG": "C.UTF-8",
-        "TERM": "dumb",
-        "USER": "agent",
-        "BASH_ENV": limits_script,
-        "CAMG_CPU": str(max(1, math.ceil(cpu_seconds))),
-    }
+    return {"HOME": home, "PATH": path, "LANG": "C.UTF-8", "TERM": "dumb", "USER": "agent"}
 
 
 def limit_arguments(limits: Mapping[str, float], *, counted_alone: bool) -> list[str]:
-    """The agent's PROCESSES, CEILING, MEMORY and FILE_BYTES.
+    """The agent's PROCESSES, CEILING, MEMORY, FILE_BYTES and CPU.
 
     The kernel enforces the ceiling, the agent the number itself. ``counted_alone``: the kernel counts the box's
     processes (and its agent) by themselves; else all processes of this user, and the ceiling leaves them room.
     """
     limit = int(limits["processes"])
     ceiling = limit + 1 if counted_alone else limit + _user_threads() + _CEILING_SLACK
-    return [str(number) for number in (limit, ceiling, int(limits["memory_bytes"]), int(limits["file_bytes"]))]
+    sizes = int(limits["memory_bytes"]), int(limits["file_bytes"])
+    return [str(number) for number in (limit, ceiling, *sizes, max(1, math.ceil(limits["cpu_seconds"])))]
 
 
 def _user_threads() -> int:
@@ -125,7 +115,7 @@ class System:
         etc = f"{self.folder}/etc"
         os.makedirs(f"{etc}/camg", 0o755)
         os.mkdir(self.stage, 0o755)
-        for name, text in (*_FILES.items(), ("camg/limits", LIMITS_SCRIPT)):
+        for name, text in _FILES.items():
             with open(f"{etc}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
         for name in _COPIED:
@@ -176,7 +166,7 @@ class System:
         path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
         if self.interpreter.prefix:
             path = f"/opt/python/bin:{path}"
-        variables = environment(HOME, path, _LIMITS, limits["cpu_seconds"])
+        variables = environment(HOME, path)
         if self._library_path:
             variables["LD_LIBRARY_PATH"] = self._library_path
         return [

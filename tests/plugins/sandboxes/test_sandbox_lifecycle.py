@@ -18,6 +18,7 @@ from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.protocols import Box, Sandbox
 from camg.types import Limits
 from camg_sandboxes import folders
+from camg_sandboxes.box import AgentBox
 from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox
 
 MARK = "camg-life-"
@@ -203,6 +204,18 @@ def test_a_keeper_that_died_is_replaced_and_its_boxes_are_faults(bwrap_works: No
     fresh.close()
     sandbox.close()
     sandbox.reconcile()
+
+
+def test_an_interrupted_command_cannot_answer_the_next(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(AgentBox, "_reply", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            box.run("echo first")
+    with pytest.raises(InfrastructureFault, match="interrupted"):
+        box.run("echo second")
 
 
 def test_closing_the_sandbox_ends_its_boxes(bwrap_works: None) -> None:

@@ -106,7 +106,12 @@ def test_cpu_time_is_limited_per_process(open_box: object) -> None:
     box = open_box(cpu_seconds=1, wall_seconds=20)  # type: ignore[operator]
     result = box.run("while :; do :; done")
     assert result.exit_status == 128 + 24  # SIGXCPU
-    assert box.run("ulimit -t unlimited").exit_status != 0
+    assert box.run("sleep 0.2; ulimit -t unlimited").exit_status != 0
+    # what is started at once, perhaps before its parent's limit is set
+    started = "for n in 1 2 3; do (setsid ./spin -c 'while :; do :; done' &) & done"
+    box.run("cp /bin/bash spin")
+    result = box.run(f"{started}; sleep 0.3; pgrep -c -x spin; while pgrep -x spin > /dev/null; do sleep 0.1; done")
+    assert (result.exit_status, result.output) == (0, b"3\n")
     alive(box)
 
 

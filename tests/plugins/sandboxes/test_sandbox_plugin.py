@@ -87,8 +87,7 @@ def test_a_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, tm
 
 
 def test_limits_become_the_agents_arguments() -> None:
-    limits = {"processes": 10, "memory_bytes": 1 << 20, "file_bytes": 1 << 10}
-    assert system.limit_arguments(limits, counted_alone=True) == ["10", "11", "1048576", "1024"]
+    limits = {"processes": 10, "memory_bytes": 1 << 20, "file_bytes": 1 << 10, "cpu_seconds": 0.2}
+    assert system.limit_arguments(limits, counted_alone=True) == ["10", "11", "1048576", "1024", "1"]
     shared = int(system.limit_arguments(limits, counted_alone=False)[1])
     assert shared > 11  # room for what else this user runs
-    assert system.environment("/w", "/bin", "/l", 0.2)["CAMG_CPU"] == "1"
