@@ -40,6 +40,18 @@ class Batch:
         parts = torch.split(values, sizes)
         return tuple(attrs.evolve(item, values=part) for item, part in zip(self.trajectories, parts, strict=True))
 
+    def by_turn(self, values: Tensor) -> dict[int, dict[int, float]]:
+        """Episode id -> turn index -> mean over the response's tokens of ``values`` [N]; for replay."""
+        sums = torch.zeros(len(self.turns), dtype=torch.float64).index_add_(
+            0, self.response.cpu(), values.double().cpu()
+        )
+        counts = torch.bincount(self.response.cpu(), minlength=len(self.turns)).clamp(min=1)
+        owners = (item.episode for item in self.trajectories for _ in item.lengths)
+        found: dict[int, dict[int, float]] = {}
+        for owner, turn, mean in zip(owners, self.turns, (sums / counts).tolist(), strict=True):
+            found.setdefault(owner, {})[turn.index] = mean
+        return found
+
 
 @frozen(eq=False)
 class MicroBatch:

@@ -79,6 +79,7 @@ class Learner:
             self.critic_optimiser = _adamw(self.critic, settings.critic_lr, settings.weight_decay)
         self.updates = 0
         self.used: set[int] = set()  # ids of every episode that an update was given
+        self.credit: dict[int, dict[int, float]] = {}  # of the last update: episode -> turn -> advantage in the loss
 
     @property
     def version(self) -> int:
@@ -104,6 +105,7 @@ class Learner:
             values = self._values(batch)
         with clock("advantages"):
             goals = self._goals(batch, values)
+            self.credit = batch.by_turn(goals.advantages)
         trace = Trace.of(batch, self.version)
         for epoch in range(self.settings.epochs):
             for members in self._minibatches(batch, epoch):

@@ -43,6 +43,11 @@ class Cell:
         return self.root / "checkpoints"
 
     @property
+    def advantages(self) -> Path:
+        """One file per update: ``{episode: {turn: advantage}}``, for replay."""
+        return self.root / "advantages"
+
+    @property
     def evaluation(self) -> Path:
         return self.root / "evaluation"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ from camg.plugins import Registry
 from camg.protocols import Policy
 from camg.rollout.cell import Cell
 from camg.rollout.rig import rollout_sampling
+from camg.rollout.store import write_beside
 from camg.types import Episode, UpdateReport
 
 
@@ -74,7 +76,11 @@ class LearnerTrainer:
         return {} if latest is None else checkpoint.load(latest, self._learner)
 
     def update(self, episodes: Sequence[Episode]) -> UpdateReport:
-        return self._learner.update(episodes)
+        report = self._learner.update(episodes)
+        self._cell.advantages.mkdir(exist_ok=True)
+        path = self._cell.advantages / f"{report.update:06d}.json"
+        write_beside(path, json.dumps(self._learner.credit).encode())
+        return report
 
     def save(self, extra: Mapping[str, Any]) -> None:
         from camg.learn import checkpoint

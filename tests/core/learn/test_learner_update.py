@@ -351,3 +351,11 @@ def test_it_learns_to_say_the_rewarded_token() -> None:
     assert hits[0] < 0.3
     assert sum(hits[-5:]) / 5 > 0.8
     assert VOCABULARY == 23
+
+
+def test_the_advantage_of_each_turn_is_kept_for_replay() -> None:
+    learner, episodes = make(), batch()
+    learner.update(episodes)
+    kept = {episode: sorted(turns) for episode, turns in learner.credit.items()}
+    assert kept == {episode.id: [turn.index for turn in episode.turns] for episode in episodes}
+    assert len({value for turns in learner.credit.values() for value in turns.values()}) > 1
