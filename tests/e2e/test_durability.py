@@ -292,6 +292,14 @@ def test_a_failing_sandbox_stops_the_run(tmp_path: Path, corridor: Registry, con
     assert json.loads((tmp_path / "cell" / "summary.json").read_text())["status"] == "failed"
 
 
+def test_what_cannot_work_at_all_is_not_tried_again(tmp_path: Path, corridor: Registry, configure: Configure) -> None:
+    with pytest.raises(BackendUnavailable, match=r"(?s)no kernel support.*camg doctor"):
+        run_cell(tmp_path / "cell", configure({"sandbox": "refusing"}), corridor)
+    fatal = [r for line in (tmp_path / "cell" / "errors.jsonl").open() if (r := json.loads(line)).get("fatal")]
+    assert len(fatal) == 1
+    assert State.CLAIMED not in Queue(tmp_path / "cell").states().values()
+
+
 def test_a_worker_that_cannot_start_stops_the_run_with_its_last_error(
     tmp_path: Path, corridor: Registry, configure: Configure
 ) -> None:

@@ -22,7 +22,10 @@ from camg.supervise.loop import Advance, check_outage
 
 
 class Evaluations:
-    """The evaluations of a cell, each in ``evaluation/<name>/``: queue, episodes, and ``result.json`` at its end."""
+    """The evaluations of a cell, each in ``evaluation/<name>/``: queue, episodes, and ``result.json`` at its end.
+
+    One process has them at a time.
+    """
 
     def __init__(
         self, cell: Cell, config: RunConfig, registry: Registry, *, advance: Advance, stop: threading.Event, beat: Any
@@ -30,6 +33,8 @@ class Evaluations:
         self._cell, self._config = cell, config
         self._advance, self._stop, self._beat = advance, stop, beat
         self._plan = evaluation_plan(config, registry) if config.evaluation.tasks else []
+        for marker in cell.evaluation.glob("*/open"):
+            marker.unlink()  # of a process that was killed: this one opens what it is about to run
 
     def run(self, name: str, update: int) -> None:
         """Evaluate the published weights of ``update``; what a former process has finished is kept.

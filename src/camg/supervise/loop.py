@@ -37,7 +37,7 @@ class TrainingLoop:
     """Updates, from wherever the last checkpoint stands to ``run.updates``.
 
     ``window``: episodes dispatched beyond the current update's. ``evaluate``: called with a name at the start, every
-    ``evaluation.every`` updates and at the end.
+    ``evaluation.every`` updates and at the end; what it has finished before it does not do again.
     """
 
     def __init__(
@@ -70,14 +70,12 @@ class TrainingLoop:
         """Everything. Raises :class:`Interrupted` after a checkpoint when ``stop`` is set."""
         self._restore()
         self._top_up()
-        evaluation = self._config.evaluation
-        if evaluation.first and self._trainer.updates == 0:
+        if self._config.evaluation.first and self._trainer.updates == 0:
             self._evaluate("initial", 0)
         self._started = time.monotonic()
         while self._trainer.updates < self._config.run.updates:
+            self._pause_if_due()  # before the update: so that a resume catches up on what a kill has cut off
             self._update()
-            if evaluation.every and self._trainer.updates % evaluation.every == 0:
-                self._pause(f"update-{self._trainer.updates:05d}")
         self._pause("final")
 
     # ------------------------------------------------------------ resume
@@ -182,6 +180,11 @@ class TrainingLoop:
         return attrs.evolve(report, time={**report.time, **clock})
 
     # ------------------------------------------------------------ in between
+    def _pause_if_due(self) -> None:
+        every, update = self._config.evaluation.every, self._trainer.updates
+        if every and update and update % every == 0:
+            self._pause(f"update-{update:05d}")
+
     def _pause(self, name: str) -> None:
         """Evaluate. The checkpoint comes first: weights that were evaluated are never lost."""
         if self._saved != self._trainer.updates:

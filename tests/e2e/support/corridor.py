@@ -17,7 +17,7 @@ from typing import Any
 from attrs import frozen
 
 from camg import hookimpl
-from camg.errors import InfrastructureFault
+from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.specs import EnvironmentSpec, PolicySpec, SandboxSpec, option
 from camg.types import CommandResult, Observation, Outcome, Response, StepResult, StopReason, Task, Tool
 
@@ -145,6 +145,11 @@ class DummySandbox:
 class BrokenSandbox(DummySandbox):
     def open(self, label: str, *, limits: Any, base: Any = None, inputs: Any = None) -> DummyBox:
         raise InfrastructureFault("user namespaces are switched off")
+
+
+class RefusingSandbox(DummySandbox):
+    def open(self, label: str, *, limits: Any, base: Any = None, inputs: Any = None) -> DummyBox:
+        raise BackendUnavailable("there is no kernel support", hint="`camg doctor` knows more.")
 
 
 class TinyPolicy:
@@ -282,3 +287,4 @@ def camg_policies() -> Any:
 def camg_sandboxes() -> Any:
     yield SandboxSpec(name="dummy", summary="Nothing at all.", factory=DummySandbox, isolated=False)
     yield SandboxSpec(name="broken", summary="Never opens.", factory=BrokenSandbox, isolated=False)
+    yield SandboxSpec(name="refusing", summary="Cannot be.", factory=RefusingSandbox, isolated=False)
