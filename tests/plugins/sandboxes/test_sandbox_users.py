@@ -40,7 +40,8 @@ def become_user() -> None:
 
 @pytest.mark.skipif(os.getuid() != 0, reason="the suites already run as an ordinary user")
 @pytest.mark.parametrize(
-    "suite", ["escapes", *(pytest.param(name, marks=pytest.mark.slow) for name in ("limits", "lifecycle"))]
+    "suite",
+    ["escapes", "privileges", *(pytest.param(name, marks=pytest.mark.slow) for name in ("limits", "lifecycle"))],
 )
 def test_the_suite_holds_for_an_ordinary_user(bwrap_works: None, suite: str) -> None:
     home = Path(f"/tmp/camg-user-tests-{os.getpid()}-{suite}")
