@@ -22,7 +22,7 @@ from camg.workspace.shell import COMMAND_BYTES, SHELL_COMMAND, command_fault, de
         (CommandResult(b"\n\n", 0), "[no output]"),
         (CommandResult(b"", 1), "[exit status 1]"),
         (CommandResult(b"bad\n", 2), "bad\n[exit status 2]"),
-        (CommandResult(b"part", None, timed_out=True, seconds=30.004), "part\n[timed out after 30 s]"),
+        (CommandResult(b"part", None, timed_out=True, seconds=30.7), "part\n[timed out after 30 s]"),
         (CommandResult(b"xx", 0, dropped_bytes=1234), "xx\n[… 1234 bytes dropped]"),
         (CommandResult(b"", 137, notices=("memory limit reached",)), "[memory limit reached]\n[exit status 137]"),
         (CommandResult(b"a\0b\xff\xc3\xa9", 0), "ab\ufffdé"),

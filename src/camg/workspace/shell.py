@@ -61,7 +61,12 @@ def describe(result: CommandResult) -> str:
         lines.append(f"[… {result.dropped_bytes} bytes dropped]")
     lines += [f"[{notice}]" for notice in result.notices]
     if result.timed_out:
-        lines.append(f"[timed out after {result.seconds:.3g} s]")
+        lines.append(f"[timed out after {_whole(result.seconds)} s]")
     elif result.exit_status:
         lines.append(f"[exit status {result.exit_status}]")
     return "\n".join(lines) or "[no output]"
+
+
+def _whole(seconds: float) -> str:
+    """Cut to what does not depend on how promptly the kill came: the same text in every run."""
+    return str(int(seconds)) if seconds >= 1 else f"{seconds:.1f}"
