@@ -203,6 +203,7 @@ def test_ctrl_c_drains_checkpoints_and_resumes(
     check_whole(cell, config)
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_quits_at_once(tmp_path: Path, corridor: Registry, configure: Configure) -> None:
     config = configure({"corridor.sleep": 60.0, "evaluation.first": False})
     cell = tmp_path / "cell"
@@ -284,6 +285,7 @@ def test_a_process_with_other_plugins_is_refused(
     assert not children(tmp_path / "cell")
 
 
+@pytest.mark.slow
 def test_a_failing_sandbox_stops_the_run(tmp_path: Path, corridor: Registry, configure: Configure) -> None:
     config = configure({"sandbox": "broken", "rollout.reruns": 0})
     with pytest.raises(BackendUnavailable, match=r"(?s)user namespaces are switched off.*camg doctor"):
@@ -300,6 +302,7 @@ def test_what_cannot_work_at_all_is_not_tried_again(tmp_path: Path, corridor: Re
     assert State.CLAIMED not in Queue(tmp_path / "cell").states().values()
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_start_stops_the_run_with_its_last_error(
     tmp_path: Path, corridor: Registry, configure: Configure
 ) -> None:

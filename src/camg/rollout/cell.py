@@ -19,6 +19,8 @@ from camg.config import RunConfig
 from camg.errors import CamgError, CorruptState, RunDirectoryError
 from camg.rollout.store import write_beside
 
+BEAT_SECONDS = 1.0
+
 
 @frozen
 class Cell:
@@ -101,12 +103,6 @@ class Cell:
         return None
 
     # ------------------------------------------------------------ liveness
-    def beat(self, label: str, **state: Any) -> None:
-        """Say that this process is alive and what it is doing."""
-        folder = self.root / "processes"
-        folder.mkdir(exist_ok=True)
-        write_beside(folder / f"{label}.json", json.dumps({"pid": os.getpid(), "time": time.time(), **state}).encode())
-
     def last_beat(self, label: str) -> Mapping[str, Any]:
         """The last words of a process; empty when there are none."""
         try:
@@ -134,6 +130,23 @@ class Cell:
                         ) from None
                     time.sleep(0.05)
             yield
+
+
+class Heartbeat:
+    """Says that this process is alive and what it is doing: at once when that changes, else once a second."""
+
+    def __init__(self, cell: Cell, label: str) -> None:
+        self._path = cell.root / "processes" / f"{label}.json"
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._state: Mapping[str, Any] | None = None
+        self._written = 0.0
+
+    def __call__(self, **state: Any) -> None:
+        now = time.monotonic()
+        if state == self._state and now - self._written < BEAT_SECONDS:
+            return
+        self._state, self._written = state, now
+        write_beside(self._path, json.dumps({"pid": os.getpid(), "time": time.time(), **state}).encode())
 
 
 def read_json(path: Path) -> dict[str, Any]:

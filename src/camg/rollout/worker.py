@@ -18,7 +18,7 @@ from attrs import frozen
 from camg.config import RunConfig, load_cell
 from camg.errors import BackendUnavailable, InfrastructureFault, PluginError
 from camg.plugins import Registry
-from camg.rollout.cell import Cell
+from camg.rollout.cell import BEAT_SECONDS, Cell, Heartbeat
 from camg.rollout.owner import Owner
 from camg.rollout.pool import Pool
 from camg.rollout.process import child_main, leave
@@ -27,7 +27,6 @@ from camg.rollout.rig import Rig, build_rig
 from camg.types import Dispatch, Episode
 
 POLL_SECONDS = 0.02  # how long a free slot waits at most for a dispatch
-BEAT_SECONDS = 1.0
 GRACE_SECONDS = 5.0  # for episodes in flight when the worker is asked to stop
 CATCH_UP_SECONDS = 30.0  # an evaluation waits at most so long for the sampler to notice the weights it is of
 IDLE_SECONDS = 0.2
@@ -121,8 +120,8 @@ class Claims:
 class Worker:
     """The loop of one worker process."""
 
-    def __init__(self, cell: Cell, label: str, config: RunConfig, claims: Claims, rig: Rig) -> None:
-        self._cell = cell
+    def __init__(self, beat: Heartbeat, label: str, config: RunConfig, claims: Claims, rig: Rig) -> None:
+        self._beat = beat
         self._label = label
         self._slots = config.rollout.slots
         self._claims = claims
@@ -159,7 +158,7 @@ class Worker:
             self._beaten = time.monotonic()
             flying = self._slots - self._pool.free
             version = self._rig.sampler.version
-            self._cell.beat(self._label, completed=self._claims.completed, flying=flying, version=version)
+            self._beat(completed=self._claims.completed, flying=flying, version=version)
 
     def _drain(self) -> None:
         deadline = time.monotonic() + GRACE_SECONDS
@@ -171,13 +170,14 @@ class Worker:
 
 def work(cell: Cell, label: str, stop: threading.Event) -> None:
     """The body of a worker process."""
-    cell.beat(label, completed=0, flying=0, version=-1)
+    beat = Heartbeat(cell, label)
+    beat(completed=0, flying=0, version=-1)
     config, registry = load_cell(cell.root)
     claims = Claims(cell, registry, cell.described(config), Owner.me(label), config.rollout.reruns)
     trainable = registry.spec("policy", config.policy).trainable and config.run.updates > 0
     rig = build_rig(config, registry, weights=cell.weights if trainable else None)
     try:
-        Worker(cell, label, config, claims, rig).run(stop)
+        Worker(beat, label, config, claims, rig).run(stop)
     finally:
         claims.release()
         rig.close()

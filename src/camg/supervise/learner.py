@@ -9,7 +9,7 @@ import sys
 import threading
 
 from camg.config import load_cell
-from camg.rollout.cell import Cell
+from camg.rollout.cell import Cell, Heartbeat
 from camg.rollout.process import child_main, leave
 from camg.rollout.queue import Queue
 from camg.rollout.rig import training_schedule
@@ -24,8 +24,7 @@ LOCK_SECONDS = 30.0  # for the learner before this one to be gone
 def learn(cell: Cell, label: str, stop: threading.Event) -> None:
     """The body of the learner process."""
 
-    def beat(**state: object) -> None:
-        cell.beat(label, **state)
+    beat = Heartbeat(cell, label)
 
     def advance(queue: Queue) -> None:
         stop.wait(POLL_SECONDS)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from camg.config import RunConfig
 from camg.errors import CamgError
 from camg.plugins import Registry
-from camg.rollout.cell import Cell
+from camg.rollout.cell import Cell, Heartbeat
 from camg.rollout.queue import Queue
 from camg.rollout.rig import build_rig, training_schedule
 from camg.rollout.waves import Waves
@@ -48,9 +48,7 @@ def run_lockstep(
         if queue.outage() is not None:
             stop.wait(OUTAGE_PAUSE)
 
-    def beat(**state: object) -> None:
-        cell.beat("learner", **state)
-
+    beat = Heartbeat(cell, "learner")
     queue = Queue(cell.root, reruns=config.rollout.reruns)
     try:
         evaluations = Evaluations(cell, config, registry, advance=advance, stop=stop, beat=beat)
