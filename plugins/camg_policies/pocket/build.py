@@ -6,7 +6,6 @@ import hashlib
 import json
 import platform
 import re
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,7 +100,11 @@ def _trial(stage: Stage, env: str, actor: Actor, codec: ChatCodec, recipe: Recip
         "success": sum(episode.outcome.success for episode in episodes) / count,
         "complete": sum(episode.outcome.complete for episode in episodes) / count,
         "invalid": sum(turn.invalid for e in episodes for turn in e.turns) / sum(len(e.turns) for e in episodes),
+        "turns": sum(len(episode.turns) for episode in episodes) / count,
     }
+    known = sum(episode.outcome.metrics.get("known_total", 0) for episode in episodes)
+    if known:  # where the environment says which choices were made with the evidence in sight
+        trial["right_when_known"] = sum(e.outcome.metrics["known_right"] for e in episodes) / known
     say(f"{env}: {trial['complete']:.1%} complete, success {trial['success']:.3f}, invalid {trial['invalid']:.1%}")
     return trial
 
@@ -147,8 +150,11 @@ def _write(
             },
         }
         (folder / "recipe.json").write_text(json.dumps(record, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        for file in folder.iterdir():
+            file.chmod(0o644)  # safetensors writes for its owner alone
         if out.exists():
-            shutil.rmtree(out)
+            out.rename(Path(scratch) / "replaced")
         folder.rename(out)
     return record
 

@@ -89,5 +89,6 @@ def show(artefact: str, as_json: bool) -> None:
     click.echo(f"  demonstrations   {gates['demonstration_steps']:5} steps, imperfect")
     click.echo("Afterwards, held out, at temperature 1:")
     for env, trial in record["trials"].items():
-        click.echo(f"  {env}: {trial['complete']:.1%} of {trial['episodes']} episodes complete, success {trial['success']:.3f}")
+        complete, episodes, success = (trial[key] for key in ("complete", "episodes", "success"))
+        click.echo(f"  {env}: {complete:.1%} of {episodes} episodes complete, success {success:.3f}")
     click.echo("Reinforcement learning selects and sharpens what these demonstrations hold; it does not discover it.")

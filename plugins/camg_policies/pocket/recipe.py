@@ -20,8 +20,8 @@ class Recipe:
     positions: int = 4096
     # demonstrations, episodes of each environment
     text_episodes: int = 300
-    demonstrations: int = 2500
-    perfect: int = 1500
+    demonstrations: int = 1500
+    perfect: int = 600
     held_out: int = 64
     # training
     batch: int = 8  # segments
@@ -33,9 +33,12 @@ class Recipe:
     check_every: int = 50
     copy_loss: float = 1.0  # gate 1: mean loss of copied tokens below this
     copy_steps: int = 3000
-    skill: float = 0.85  # gate 2: mean probability of the perfect response above this
+    skill: float = 0.85  # gate 2: mean probability of the hardest perfect action above this
     skill_steps: int = 4000
-    demonstration_steps: int = 800
+    demonstration_steps: int = 1500
+    demonstration_batch: int = 8  # imperfect segments in a step of the last stage
+    perfect_batch: int = 4  # segments of perfect native actions beside them
+    demonstration_lr: float = 0.5  # of the learning rate, at the start of the last stage
     # gate 3: success of the policy itself, at temperature 1
     trial_episodes: int = 512
     complete_from: float = 0.04

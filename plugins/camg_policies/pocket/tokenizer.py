@@ -1,4 +1,4 @@
-"""The embedded policy's tokenizer: byte-level BPE on the environments' own texts, and a chat template of three tokens."""
+"""The embedded policy's tokenizer: byte-level BPE on the environments' own texts, and a chat template."""
 
 from __future__ import annotations
 

@@ -2,14 +2,15 @@
 
 1. *Copying*: ``repeat: …`` until the loss of the copied tokens is below a threshold. Demonstrations alone leave a
    small model on the induction plateau (copying at chance) for minutes.
-2. *Skill*: the native actions of perfect play (shell actions are context only: nothing about memory is taught here), until
-   the mean probability of a whole held-out action is above a threshold.
-3. *Demonstrations*: a fixed number of steps on imperfect play with decaying learning rate. What the policy does
-   afterwards, and how often, is what the demonstrator did.
+2. *Skill*: the native actions of perfect play (shell actions are context only: nothing about memory is taught here),
+   until the probability of a held-out segment's hardest action is above a threshold, on average.
+3. *Demonstrations*: a fixed number of steps on imperfect play with decaying learning rate, with some perfect native
+   actions among them, so that the skill stays. How often memory is written and read is what the demonstrator did.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 
@@ -41,6 +42,7 @@ class Gates:
     skill: float
     demonstration_steps: int
     demonstration_loss: float
+    skill_kept: float  # after the demonstrations
 
 
 def new_actor(recipe: Recipe, vocabulary: int, codec: ChatCodec) -> Actor:
@@ -132,14 +134,15 @@ def batches(examples: Sequence[Example], size: int, rng: random.Random) -> Itera
 
 @torch.inference_mode()
 def skill(actor: Actor, examples: Sequence[Example]) -> float:
-    """Mean probability of a whole native action of perfect play, given its context."""
-    chances = []
+    """Mean over segments of the least probability that one of its native actions has, given its context."""
+    hardest = []
     for start in range(0, len(examples), 32):
         part = examples[start : start + 32]
         losses, _, _ = token_losses(actor, part)
         for row, example in enumerate(part):
-            chances += [torch.exp(-losses[row, begin - 1 : end - 1].sum()) for begin, end in example.spans]
-    return float(torch.stack(chances).mean())
+            worst = max(float(losses[row, begin - 1 : end - 1].sum()) for begin, end in example.spans)
+            hardest.append(math.exp(-worst))
+    return sum(hardest) / len(hardest)
 
 
 def warm_start(
@@ -157,14 +160,24 @@ def warm_start(
     trainer = Trainer(actor, recipe)
     copy_steps, copy_loss = _learn_to_copy(trainer, codec, recipe, words, say)
     skill_steps, reached = _learn_skill(trainer, recipe, perfect, held_out, say)
+    loss = _imitate(trainer, recipe, perfect, imperfect, say)
+    return Gates(copy_steps, copy_loss, skill_steps, reached, recipe.demonstration_steps, loss, skill(actor, held_out))
+
+
+def _imitate(
+    trainer: Trainer, recipe: Recipe, perfect: Sequence[Example], imperfect: Sequence[Example], say: Report
+) -> float:
     rng = random.Random(f"{recipe.seed}:demonstrations")
-    source, total, recent = batches(imperfect, recipe.batch, rng), recipe.demonstration_steps, 0.0
+    shown = batches(imperfect, recipe.demonstration_batch, rng)
+    kept = batches(perfect, recipe.perfect_batch, rng)
+    total, recent = recipe.demonstration_steps, 0.0
     for step in range(total):
-        loss = trainer.step(next(source), max(0.02, 1 - step / total))
+        scale = recipe.demonstration_lr * max(0.02, 1 - step / total)
+        loss = trainer.step(next(shown) + next(kept), scale)
         recent = loss if not step else 0.98 * recent + 0.02 * loss
         if (step + 1) % 200 == 0:
             say(f"demonstrations: step {step + 1} of {total}, loss {recent:.3f}")
-    return Gates(copy_steps, copy_loss, skill_steps, reached, total, recent)
+    return recent
 
 
 def _ramp(recipe: Recipe, step: int) -> float:
@@ -196,12 +209,10 @@ def _learn_skill(
         loss = trainer.step(next(source), 1.0)
         if (step + 1) % recipe.check_every == 0:
             reached = skill(trainer.actor, held_out)
-            say(f"skill: step {step + 1}, loss {loss:.3f}, probability of the perfect response {reached:.3f}")
+            say(f"skill: step {step + 1}, loss {loss:.3f}, probability of the hardest perfect action {reached:.3f}")
             if reached > recipe.skill:
                 return step + 1, reached
     raise WarmStartFailed(
         f"Perfect play was not learned in {recipe.skill_steps} steps (probability {reached:.2f}).",
         hint="Try another --seed.",
     )
-
-
