@@ -282,8 +282,12 @@ def test_reporters_hear_everything_once_and_a_broken_one_is_detached(
         def update(self, report: Any) -> None:
             raise RuntimeError("no network")
 
-    listener, broken = Listener(), Broken()
-    run_cell(tmp_path / "c", configure(), corridor, sync=True, reporters=[broken, listener])
+    class Frugal(Listener):
+        needs_episodes = False
+
+    listener, broken, frugal = Listener(), Broken(), Frugal()
+    run_cell(tmp_path / "c", configure(), corridor, sync=True, reporters=[broken, listener, frugal])
+    assert {kind for kind, _ in frugal.heard} == {"start", "update", "progress", "finish"}
     of = {kind: [what for k, what in listener.heard if k == kind] for kind in ("start", "episode", "update", "finish")}
     assert of == {"start": [4], "episode": list(range(24)), "update": [1, 2, 3, 4], "finish": ["finished"]}
     assert ("finish", "finished") not in broken.heard

@@ -52,19 +52,25 @@ class Progress:
 
 
 class Reporters:
-    """Calls reporters; one that raises is named and detached, and the run goes on."""
+    """Calls reporters; one that raises is named and detached, and the run goes on.
+
+    A reporter whose attribute ``needs_episodes`` is False (default True) is not told of episodes: reading each one back
+    costs a few milliseconds of CPU, which rollout and learner can use on a small machine.
+    """
 
     def __init__(self, reporters: Sequence[Reporter]) -> None:
         self._reporters = list(reporters)
 
-    def __bool__(self) -> bool:
-        return bool(self._reporters)
+    @property
+    def need_episodes(self) -> bool:
+        """Does any want to hear of episodes?"""
+        return any(getattr(reporter, "needs_episodes", True) for reporter in self._reporters)
 
     def call(self, method: str, argument: object) -> None:
         """Call ``method`` of every reporter that has it."""
         for reporter in list(self._reporters):
             function: Callable[[object], None] | None = getattr(reporter, method, None)
-            if function is None:
+            if function is None or (method == "episode" and not getattr(reporter, "needs_episodes", True)):
                 continue
             try:
                 function(argument)
@@ -105,7 +111,7 @@ class Follower:
         for sequence, episode in self._queue.finished_after(self._sequence):
             self._sequence = sequence
             self._completed += 1
-            if not self._reporters:
+            if not self._reporters.need_episodes:
                 continue
             try:
                 self._reporters.call("episode", self._queue.store.read(episode))
