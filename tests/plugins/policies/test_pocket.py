@@ -1,0 +1,253 @@
+"""The embedded policy: the shipped artefact, its tokenizer in the real loop, and the warm start that makes it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import shutil
+from pathlib import Path
+
+import attrs
+import pytest
+import torch
+from click.testing import CliRunner
+
+from camg.errors import BackendUnavailable, CorruptState, UsageError
+from camg.plugins import load_registry
+from camg.testing import FolderSandbox, check_policy
+from camg.types import Message, Sampling
+from camg_policies.config import POCKET_PROFILE, PocketConfig
+from camg_policies.pocket.build import build
+from camg_policies.pocket.commands import pocket
+from camg_policies.pocket.corpus import Stage, examples_of, texts_of
+from camg_policies.pocket.policy import ARTEFACT, FILES, PocketPolicy, load_codec, load_recipe
+from camg_policies.pocket.recipe import Recipe
+from camg_policies.pocket.warmstart import WarmStartFailed, batches, copying
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="module")
+def policy() -> PocketPolicy:
+    return PocketPolicy(PocketConfig())
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    return Stage(load_registry(), FolderSandbox())
+
+
+# ---------------------------------------------------------------- the artefact
+def test_the_artefact_is_small_whole_and_as_recorded():
+    assert sum(file.stat().st_size for file in ARTEFACT.iterdir()) < 4_000_000
+    record = load_recipe()
+    for name, expected in record["hashes"].items():
+        assert hashlib.sha256((ARTEFACT / name).read_bytes()).hexdigest() == expected, name
+    assert record["recipe"] == attrs.asdict(Recipe()), "the recipe has changed: run `camg pocket build`"
+    assert record["memory"] == "shell"
+    for trial in record["trials"].values():
+        assert 0.04 <= trial["complete"] <= 0.18
+    assert record["gates"]["skill"] > Recipe().skill
+
+
+def test_it_is_an_ordinary_qwen3(policy):
+    config = json.loads((ARTEFACT / "config.json").read_text())
+    assert config["architectures"] == ["Qwen3ForCausalLM"]
+    assert (config["hidden_size"], config["num_hidden_layers"], config["tie_word_embeddings"]) == (64, 3, True)
+    assert sum(parameter.numel() for parameter in policy.actor().parameters()) < 200_000
+
+
+def test_it_conforms(policy):
+    check_policy(policy, trainable=True)
+
+
+def test_codec_is_append_only_and_ends_once(policy):
+    """Lessons 1, 2, 6: the template's exact tokens between turns; a sampled end token is not doubled."""
+    codec = policy.codec
+    opening = codec.open([Message("system", "s"), Message("user", "Buy 1/3")], ())
+    assert codec.decode(opening) == "<|s|>s<|u|>Buy 1/3<|a|>"
+    answer = (*codec.encode("click[red mug]"), codec.eos_id)
+    following = codec.extend([Message("tool", "red mug [Buy Now]")], ended=True)
+    assert codec.decode([*opening, *answer, *following]) == (
+        "<|s|>s<|u|>Buy 1/3<|a|>click[red mug]<|end|><|u|>red mug [Buy Now]<|a|>"
+    )
+    assert codec.extend([Message("tool", "x")], ended=False) == (
+        codec.eos_id,
+        *codec.extend([Message("tool", "x")], ended=True),
+    )
+    for text in ("", " a  b\n\n", "naïve ✓ \x00", "<|end|"):
+        assert codec.decode(codec.encode(text)) == text
+    assert codec.terse
+
+
+def test_bad_artefacts_are_named(tmp_path):
+    with pytest.raises(UsageError, match=r"config\.json"):
+        PocketPolicy(PocketConfig(artefact=str(tmp_path)))
+    copy = tmp_path / "copy"
+    shutil.copytree(ARTEFACT, copy)
+    (copy / "model.safetensors").write_bytes(b"x" * 100)
+    with pytest.raises(CorruptState, match="weights"):
+        PocketPolicy(PocketConfig(artefact=str(copy))).actor()
+    (copy / "tokenizer.json").write_text("{")
+    with pytest.raises(CorruptState, match="tokenizer"):
+        PocketPolicy(PocketConfig(artefact=str(copy)))
+    (copy / "recipe.json").write_text("{")
+    with pytest.raises(CorruptState, match="recipe"):
+        load_recipe(copy)
+
+
+def test_a_package_without_artefact_is_unavailable(monkeypatch, tmp_path):
+    monkeypatch.setattr("camg_policies.pocket.policy.ARTEFACT", tmp_path / "none")
+    with pytest.raises(BackendUnavailable, match="camg pocket build"):
+        PocketPolicy(PocketConfig())
+
+
+# ---------------------------------------------------------------- in the real loop
+@pytest.mark.parametrize("temperature", [1.0, 0.6])
+def test_recorded_logprobs_are_the_actors(policy, stage, temperature):
+    """Lessons 6 and 7: over whole recorded segments, each one forward pass, at the temperature used (1e-4)."""
+    engine = policy.sampler(Sampling(temperature=temperature))
+    episodes = stage.run("shop", engine, policy.codec, 12, seed=3, split="pocket")
+    engine.close()
+    actor, compared = policy.actor(), 0
+    for episode in episodes:
+        for segment in episode.segments:
+            ids = torch.tensor([segment.token_ids])
+            with torch.inference_mode():
+                logprobs = (actor(ids)[0] / temperature).log_softmax(-1)
+            for turn in (episode.turns[index] for index in segment.turns):
+                span = range(turn.prompt_length, turn.prompt_length + len(turn.token_ids))
+                assert tuple(segment.token_ids[position] for position in span) == turn.token_ids
+                recomputed = [float(logprobs[position - 1, segment.token_ids[position]]) for position in span]
+                assert list(turn.logprobs) == pytest.approx(recomputed, abs=1e-4)
+                compared += len(span)
+    assert compared > 300
+
+
+def test_the_profile_has_room_for_every_demonstration(stage):
+    codec = load_codec()
+    for kind in ("demonstrator", "oracle"):
+        for episode in stage.demonstrate("shop", kind, codec, 40, seed=11, first=9_000):
+            assert all(len(turn.token_ids) <= POCKET_PROFILE["rollout.response_tokens"] for turn in episode.turns)
+            assert not any(turn.observation.full for turn in episode.turns)
+            assert all(len(s.token_ids) <= POCKET_PROFILE["rollout.prompt_tokens"] for s in episode.segments)
+            assert kind == "demonstrator" or episode.outcome.complete
+
+
+@pytest.mark.slow
+def test_the_warm_start_leaves_room_and_something_to_select(policy, stage):
+    engine = policy.sampler(Sampling())
+    episodes = stage.run("shop", engine, policy.codec, 400, seed=1, split="pocket-eval")
+    engine.close()
+    assert 0.03 <= sum(episode.outcome.complete for episode in episodes) / 400 <= 0.2
+
+
+# ---------------------------------------------------------------- the warm start
+def test_examples_mark_what_was_said_and_nothing_else(stage):
+    codec = load_codec()
+    (episode,) = stage.demonstrate("shop", "oracle", codec, 1, seed=5)
+    for example, segment in zip(examples_of(episode), episode.segments, strict=True):
+        assert example.ids == segment.token_ids
+        said = [codec.decode(example.ids[start:stop]) for start, stop in example.spans]
+        assert said == [codec.decode(episode.turns[index].token_ids) for index in segment.turns]
+        assert sum(example.said) == sum(stop - start for start, stop in example.spans)
+    native = examples_of(episode, native_only=True)
+    spoken = [codec.decode(e.ids[start:stop]) for e in native for start, stop in e.spans]
+    assert spoken
+    assert all(text.startswith("click[") for text in spoken)
+
+
+def test_the_order_of_demonstrations_does_not_depend_on_threads(stage):
+    codec = load_codec()
+    one, two = (
+        [episode.segments for episode in stage.demonstrate("shop", "demonstrator", codec, 20, seed=8)] for _ in range(2)
+    )
+    assert one == two
+
+
+def test_texts_come_without_marks(stage):
+    texts = texts_of(stage.demonstrate("shop", "demonstrator", None, 3, seed=1))
+    assert any(text.startswith("Buy 1/3: want=") for text in texts)
+    assert not any("<|" in text for text in texts)
+
+
+def test_copying_and_batches_are_seeded():
+    codec = load_codec()
+    rows = copying(codec, ["red", "mug"], random.Random(0), 5)
+    assert rows == copying(codec, ["red", "mug"], random.Random(0), 5)
+    for row in rows:
+        ((start, stop),) = row.spans
+        answer = codec.decode(row.ids[start : stop - 1])
+        assert f"repeat: {answer}<|a|>" in codec.decode(row.ids[:start])
+    source = batches(rows * 20, 2, random.Random(1))
+    assert all(len(next(source)) == 2 for _ in range(60))
+
+
+TINY = Recipe(
+    text_episodes=6,
+    demonstrations=90,
+    perfect=60,
+    held_out=4,
+    batch=2,
+    warmup_steps=4,
+    check_every=10,
+    copy_loss=50.0,
+    skill=-1.0,
+    demonstration_steps=10,
+    demonstration_batch=2,
+    perfect_batch=1,
+    trial_episodes=4,
+    complete_from=0.0,
+    complete_to=1.0,
+)
+
+
+def test_a_rebuild_is_the_same_to_the_last_bit(stage, tmp_path):
+    first = build(stage, ["shop"], TINY, tmp_path / "one", lambda text: None)
+    second = build(stage, ["shop"], TINY, tmp_path / "two", lambda text: None)
+    assert first["hashes"] == second["hashes"]
+    assert first["gates"] == second["gates"]
+    other = build(stage, ["shop"], attrs.evolve(TINY, seed=1), tmp_path / "two", lambda text: None)  # replaced
+    assert other["hashes"]["model.safetensors"] != first["hashes"]["model.safetensors"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "two"]
+    assert set(FILES) <= {path.name for path in (tmp_path / "two").iterdir()}
+    made = PocketPolicy(PocketConfig(artefact=str(tmp_path / "two")))
+    assert made.recipe["recipe"]["seed"] == 1
+    assert made.actor().output_weight.shape[1] == 64
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"copy_loss": 0.0, "copy_steps": 10}, "Copying"),
+        ({"skill": 1.1, "skill_steps": 10}, "Perfect play"),
+        ({"complete_from": 0.9}, "complete after the"),
+    ],
+)
+def test_a_gate_that_is_not_passed_writes_nothing(stage, tmp_path, change, reason):
+    with pytest.raises(WarmStartFailed, match=reason):
+        build(stage, ["shop"], attrs.evolve(TINY, **change), tmp_path / "out", lambda text: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_environments_without_demonstrations_are_refused(stage):
+    assert "shop" in stage.environments()
+    with pytest.raises(UsageError):
+        stage.environments(["no-such-environment"])
+
+
+# ---------------------------------------------------------------- the command
+def test_show_says_how_it_was_made():
+    result = CliRunner().invoke(pocket, ["show"])
+    assert result.exit_code == 0, result.output
+    assert "Warm start" in result.output
+    assert "shop" in result.output
+    as_json = CliRunner().invoke(pocket, ["show", "--json"])
+    assert json.loads(as_json.stdout) == load_recipe(Path(ARTEFACT))
+
+
+@pytest.mark.slow
+def test_the_shipped_artefact_can_be_rebuilt():
+    result = CliRunner().invoke(pocket, ["build", "--check"])
+    assert result.exit_code == 0, result.output
