@@ -65,8 +65,8 @@ def test_splits_are_disjoint_and_share_their_words() -> None:
 
     vault = Vault(VaultConfig())
     train, held_out = set(codes("train")), set(codes("eval"))
-    assert len(train) == 56
-    assert len(held_out) == 8
+    assert len(train) == 240
+    assert len(held_out) == 16
     assert not train & held_out
     assert {code.split()[0] for code in train} == {code.split()[0] for code in held_out}
     assert {vault.task(name).payload["code"] for name in vault.task_ids("eval")} == held_out

@@ -14,8 +14,12 @@ from camg.protocols import Box
 from camg.types import Action, CheckpointVerdict, EndReason, Observation, Outcome, Parameter, StepResult, Task, Tool
 from camg_example_env.config import BUDGET, VaultConfig
 
-COLOURS = ("red", "blue", "green", "black", "white", "gold", "grey", "pink")
-ANIMALS = ("fox", "owl", "cat", "bee", "elk", "ant", "cod", "hen")
+# fmt: off
+COLOURS = ("red", "blue", "green", "black", "white", "gold", "grey", "pink",
+           "brown", "teal", "lime", "plum", "rose", "sand", "mint", "rust")
+ANIMALS = ("fox", "owl", "cat", "bee", "elk", "ant", "cod", "hen",
+           "dog", "pig", "yak", "eel", "ape", "ram", "jay", "bat")
+# fmt: on
 INVALID = -0.01
 
 
@@ -24,7 +28,8 @@ def codes(split: str) -> list[str]:
     if split not in ("train", "eval"):
         raise DataError(f"Expected split 'train' or 'eval' for vault, got {split!r}.")
     held_out = split == "eval"
-    return [f"{c} {a}" for i, c in enumerate(COLOURS) for j, a in enumerate(ANIMALS) if ((i + j) % 8 == 0) == held_out]
+    pairs = ((i + j, f"{c} {a}") for i, c in enumerate(COLOURS) for j, a in enumerate(ANIMALS))
+    return [code for diagonal, code in pairs if (diagonal % len(COLOURS) == 0) == held_out]
 
 
 class Vault:
