@@ -45,7 +45,7 @@ class ScriptedConfig:
 
 
 POCKET_PROFILE = {
-    "run.updates": 130,
+    "run.updates": 100,
     "run.episodes": 32,
     "rollout.slots": 64,
     "rollout.warmup": 16,
