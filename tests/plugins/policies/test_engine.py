@@ -225,6 +225,8 @@ def test_stops_at_the_first_end_token_or_the_limit(engines):
     assert (response.token_ids, response.stop_reason) == ((65, 65, 65), StopReason.LENGTH)
     response = engines(_Fixed([65, 65, CODEC.eos_id])).open(TASK, 0).generate([1], limit=3)
     assert response.stop_reason is StopReason.EOS  # at the very limit the end token still counts
+    empty = engines(_Fixed([CODEC.eos_id])).open(TASK, 0).generate([1], limit=3)  # lesson 18
+    assert (empty.token_ids, empty.text, len(empty.logprobs)) == ((CODEC.eos_id,), "", 1)
 
 
 @pytest.mark.parametrize("lockstep", [False, True])
