@@ -36,12 +36,12 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 def camg_environments() -> Iterable[EnvironmentSpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the environments that you offer::
 
-        from camg import hookimpl
-        from camg.specs import EnvironmentSpec
+    from camg import hookimpl
+    from camg.specs import EnvironmentSpec
 
-        @hookimpl
-        def camg_environments():
-            yield EnvironmentSpec(name="maze", summary="A maze.", factory="my_package.maze:Maze", budget=20)
+    @hookimpl
+    def camg_environments():
+        yield EnvironmentSpec(name="maze", summary="A maze.", factory="my_package.maze:Maze", budget=20)
     """
 
 
@@ -49,12 +49,12 @@ def camg_environments() -> Iterable[EnvironmentSpec]:  # type: ignore[empty-body
 def camg_memories() -> Iterable[MemorySpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the memories that you offer::
 
-        from camg import hookimpl
-        from camg.specs import MemorySpec
+    from camg import hookimpl
+    from camg.specs import MemorySpec
 
-        @hookimpl
-        def camg_memories():
-            yield MemorySpec(name="ring", summary="Keeps the last notes.", factory="my_package.ring:Ring")
+    @hookimpl
+    def camg_memories():
+        yield MemorySpec(name="ring", summary="Keeps the last notes.", factory="my_package.ring:Ring")
     """
 
 
@@ -62,12 +62,12 @@ def camg_memories() -> Iterable[MemorySpec]:  # type: ignore[empty-body]
 def camg_estimators() -> Iterable[EstimatorSpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the estimators that you offer::
 
-        from camg import hookimpl
-        from camg.specs import EstimatorSpec
+    from camg import hookimpl
+    from camg.specs import EstimatorSpec
 
-        @hookimpl
-        def camg_estimators():
-            yield EstimatorSpec(name="constant", summary="One for all.", factory="my_package:Constant")
+    @hookimpl
+    def camg_estimators():
+        yield EstimatorSpec(name="constant", summary="One for all.", factory="my_package:Constant")
     """
 
 
@@ -75,12 +75,12 @@ def camg_estimators() -> Iterable[EstimatorSpec]:  # type: ignore[empty-body]
 def camg_baselines() -> Iterable[BaselineSpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield whole named methods::
 
-        from camg import hookimpl
-        from camg.specs import BaselineSpec
+    from camg import hookimpl
+    from camg.specs import BaselineSpec
 
-        @hookimpl
-        def camg_baselines():
-            yield BaselineSpec(name="mine", summary="My method.", components={"estimator": "constant"})
+    @hookimpl
+    def camg_baselines():
+        yield BaselineSpec(name="mine", summary="My method.", components={"estimator": "constant"})
     """
 
 
@@ -88,12 +88,12 @@ def camg_baselines() -> Iterable[BaselineSpec]:  # type: ignore[empty-body]
 def camg_policies() -> Iterable[PolicySpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the policies that you offer::
 
-        from camg import hookimpl
-        from camg.specs import PolicySpec
+    from camg import hookimpl
+    from camg.specs import PolicySpec
 
-        @hookimpl
-        def camg_policies():
-            yield PolicySpec(name="mine", summary="My engine.", factory="my_package:Mine", trainable=False)
+    @hookimpl
+    def camg_policies():
+        yield PolicySpec(name="mine", summary="My engine.", factory="my_package:Mine", trainable=False)
     """
 
 
@@ -101,12 +101,12 @@ def camg_policies() -> Iterable[PolicySpec]:  # type: ignore[empty-body]
 def camg_sandboxes() -> Iterable[SandboxSpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the sandboxes that you offer::
 
-        from camg import hookimpl
-        from camg.specs import SandboxSpec
+    from camg import hookimpl
+    from camg.specs import SandboxSpec
 
-        @hookimpl
-        def camg_sandboxes():
-            yield SandboxSpec(name="vm", summary="A virtual machine.", factory="my_package:VM")
+    @hookimpl
+    def camg_sandboxes():
+        yield SandboxSpec(name="vm", summary="A virtual machine.", factory="my_package:VM")
     """
 
 
@@ -114,12 +114,12 @@ def camg_sandboxes() -> Iterable[SandboxSpec]:  # type: ignore[empty-body]
 def camg_reporters() -> Iterable[ReporterSpec]:  # type: ignore[empty-body]
     """Called once, when names are resolved. Yield the reporters that you offer::
 
-        from camg import hookimpl
-        from camg.specs import ReporterSpec
+    from camg import hookimpl
+    from camg.specs import ReporterSpec
 
-        @hookimpl
-        def camg_reporters():
-            yield ReporterSpec(name="csv", summary="Writes a CSV.", factory="my_package:Csv")
+    @hookimpl
+    def camg_reporters():
+        yield ReporterSpec(name="csv", summary="Writes a CSV.", factory="my_package:Csv")
     """
 
 
@@ -127,12 +127,12 @@ def camg_reporters() -> Iterable[ReporterSpec]:  # type: ignore[empty-body]
 def camg_validate_run(config: Mapping[str, Any]) -> Iterable[str]:  # type: ignore[empty-body]
     """Called before a run starts, with every resolved setting by dotted name. Yield each reason why it cannot run::
 
-        from camg import hookimpl
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_validate_run(config):
-            if config["env"] == ["maze"] and config["memory"] != "shell":
-                yield "maze needs --memory shell, since its map is a file"
+    @hookimpl
+    def camg_validate_run(config):
+        if config["env"] == ["maze"] and config["memory"] != "shell":
+            yield "maze needs --memory shell, since its map is a file"
     """
 
 
@@ -140,14 +140,14 @@ def camg_validate_run(config: Mapping[str, Any]) -> Iterable[str]:  # type: igno
 def camg_commands(cli: click.Group) -> None:
     """Called when the command line is used. Add subcommands; replacing one is refused::
 
-        import click
-        from camg import hookimpl
+    import click
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_commands(cli):
-            @cli.command("hello")
-            def hello():
-                click.echo("hello")
+    @hookimpl
+    def camg_commands(cli):
+        @cli.command("hello")
+        def hello():
+            click.echo("hello")
     """
 
 
@@ -155,12 +155,12 @@ def camg_commands(cli: click.Group) -> None:
 def camg_health_checks() -> Iterable[HealthCheck]:  # type: ignore[empty-body]
     """Called by ``camg doctor``. Yield what a user should know about this machine::
 
-        from camg import hookimpl
-        from camg.types import HealthCheck
+    from camg import hookimpl
+    from camg.types import HealthCheck
 
-        @hookimpl
-        def camg_health_checks():
-            yield HealthCheck("maze data", ok=True, detail="found 12 mazes")
+    @hookimpl
+    def camg_health_checks():
+        yield HealthCheck("maze data", ok=True, detail="found 12 mazes")
     """
 
 
@@ -168,11 +168,11 @@ def camg_health_checks() -> Iterable[HealthCheck]:  # type: ignore[empty-body]
 def camg_run_start(run: Mapping[str, Any]) -> None:
     """Called once in the supervisor, when a cell starts, with its manifest. Observe only::
 
-        from camg import hookimpl
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_run_start(run):
-            print(run["directory"])
+    @hookimpl
+    def camg_run_start(run):
+        print(run["directory"])
     """
 
 
@@ -180,11 +180,11 @@ def camg_run_start(run: Mapping[str, Any]) -> None:
 def camg_episode_end(run: Mapping[str, Any], episode: Episode) -> None:
     """Called in the rollout process, after an episode was enqueued. Observe only::
 
-        from camg import hookimpl
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_episode_end(run, episode):
-            print(episode.id, episode.outcome.success)
+    @hookimpl
+    def camg_episode_end(run, episode):
+        print(episode.id, episode.outcome.success)
     """
 
 
@@ -192,11 +192,11 @@ def camg_episode_end(run: Mapping[str, Any], episode: Episode) -> None:
 def camg_update_end(run: Mapping[str, Any], report: UpdateReport) -> None:
     """Called in the learner, after an update was checkpointed and published. Observe only::
 
-        from camg import hookimpl
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_update_end(run, report):
-            print(report.update, report.metrics["loss/actor"])
+    @hookimpl
+    def camg_update_end(run, report):
+        print(report.update, report.metrics["loss/actor"])
     """
 
 
@@ -204,9 +204,9 @@ def camg_update_end(run: Mapping[str, Any], report: UpdateReport) -> None:
 def camg_run_end(run: Mapping[str, Any], outcome: Mapping[str, Any]) -> None:
     """Called once in the supervisor, when a cell ended (finished, failed or interrupted). Observe only::
 
-        from camg import hookimpl
+    from camg import hookimpl
 
-        @hookimpl
-        def camg_run_end(run, outcome):
-            print(outcome["status"])
+    @hookimpl
+    def camg_run_end(run, outcome):
+        print(outcome["status"])
     """

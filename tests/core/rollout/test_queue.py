@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
+import json
 import shutil
 import sqlite3
 import statistics
@@ -80,20 +80,21 @@ def test_take_waits_for_whole_groups(tmp_path: Path, make_episode: Make) -> None
 
 
 # ---------------------------------------------------------------- claims
-def _claim_all(folder: str, out: multiprocessing.queues.Queue[list[int]]) -> None:
-    queue, mine = Queue(Path(folder)), Owner.me("other")
-    ids = []
-    while (dispatch := queue.claim(mine)) is not None:
-        ids.append(dispatch.id)
-    out.put(ids)
+CLAIM_ALL = """
+import json, sys
+from pathlib import Path
+from camg.rollout.owner import Owner
+from camg.rollout.queue import Queue
+queue, ids = Queue(Path(sys.argv[1])), []
+while (dispatch := queue.claim(Owner.me("other"))) is not None:
+    ids.append(dispatch.id)
+print(json.dumps(ids))
+"""
 
 
 def test_no_two_processes_or_threads_get_the_same_episode(tmp_path: Path) -> None:
     queue = filled(tmp_path, 300)
-    context = multiprocessing.get_context("spawn")
-    out = context.Queue()
-    other = context.Process(target=_claim_all, args=(str(tmp_path), out))
-    other.start()
+    other = subprocess.Popen([sys.executable, "-c", CLAIM_ALL, str(tmp_path)], stdout=subprocess.PIPE)
     mine: list[int] = []
 
     def claim() -> None:
@@ -104,8 +105,8 @@ def test_no_two_processes_or_threads_get_the_same_episode(tmp_path: Path) -> Non
     threads = [threading.Thread(target=claim) for _ in range(4)]
     for thread in threads:
         thread.start()
-    theirs = out.get(timeout=60)
-    for thread in [*threads, other]:
+    theirs = json.loads(other.communicate(timeout=60)[0])
+    for thread in threads:
         thread.join()
     assert sorted(mine + theirs) == list(range(300))
 
