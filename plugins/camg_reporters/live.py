@@ -18,12 +18,13 @@ from camg_reporters.text import by_environment, clock, moving, percent, phase_wo
 class LiveProgress:
     """A few lines at the foot of the terminal, redrawn in place; what else is printed scrolls above them."""
 
+    needs_episodes = False  # reading them back costs CPU that rollout and learner can use
+
     def __init__(self, console: Console | None = None) -> None:
         self._console = console or Console(stderr=True)
         self._live: Live | None = None
         self._progress: Any = None
         self._curves: dict[str, list[float]] = {}
-        self._seen = 0
 
     def start(self, run: Mapping[str, Any]) -> None:
         """Open the display."""
@@ -32,8 +33,7 @@ class LiveProgress:
         self._live.start()
 
     def episode(self, episode: Episode) -> None:
-        """Count it: before the first update this is all that moves."""
-        self._seen += 1
+        """Nothing: the progress has their number."""
 
     def progress(self, progress: Any) -> None:
         """Keep where the run stands; the display redraws itself."""
@@ -84,7 +84,7 @@ class LiveProgress:
                 Text(sparkline(values, width), style=style),
             )
         if not self._curves:
-            grid.add_row(Text(f"{self._seen} episodes so far" if self._seen else "", style="dim"))
+            grid.add_row(Text("no update yet", style="dim"))
         return grid
 
     def _figures(self) -> RenderableType:

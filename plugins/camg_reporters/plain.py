@@ -15,6 +15,8 @@ from camg_reporters.text import by_environment, clock, percent, phase_words, res
 class PlainProgress:
     """A line when the phase changes, every ``seconds``, and every ``updates`` updates."""
 
+    needs_episodes = False  # reading them back costs CPU that rollout and learner can use
+
     def __init__(self, config: ProgressConfig) -> None:
         self._config = config
         self._last = time.monotonic()
@@ -27,7 +29,7 @@ class PlainProgress:
         self._say(f"run in {run.get('directory', '?')}")
 
     def episode(self, episode: Episode) -> None:
-        """Nothing: there are too many."""
+        """Nothing: there are too many, and it is not asked for them."""
 
     def progress(self, progress: Any) -> None:
         """Say where the run stands, if it is time to."""

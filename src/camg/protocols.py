@@ -317,7 +317,10 @@ class Estimator(Protocol):
 # ---------------------------------------------------------------- reporting
 @runtime_checkable
 class Reporter(Protocol):
-    """Follows a run. A reporter that raises is named and detached; the run goes on."""
+    """Follows a run. A reporter that raises is named and detached; the run goes on.
+
+    An attribute ``needs_episodes = False`` spares the reading back of every episode for :meth:`episode`.
+    """
 
     def start(self, run: Mapping[str, Any]) -> None: ...
 
