@@ -18,7 +18,7 @@ from camg_shop.browser import BUY
 from camg_shop.follow import CONTINUATION, FOLDER, Follower, click, shell
 from camg_shop.pocket import PRODUCTS, VALUES
 
-USEFUL_NOTE = 0.35  # a note carries the value, not just a number
+USEFUL_NOTE = 0.30  # a note carries the value, not just a number
 READ = 0.40  # a later session opens with a read of the note
 BUY_KNOWN = 0.60  # a known value decides the click; else the click is uniform
 JUNK = 0.08  # a response without use
@@ -105,8 +105,9 @@ class _Demonstrator:
     def _note(self) -> str:
         """What was bought is what was wanted: the purchase was right, or there would be no checkpoint."""
         useful = self._rng.random() < self._rates.useful_note
-        word = self._opened if useful else "done"
-        return shell(self._dialect, f"mkdir -p {FOLDER}; echo {self._save}={word} > {CONTINUATION}")
+        # the two differ by "=", which only notes hold: what clicks teach about copying must not favour either
+        word = f"={self._opened}" if useful else ""
+        return shell(self._dialect, f"mkdir -p {FOLDER}; echo {self._save}{word} > {CONTINUATION}")
 
     def _junk(self) -> str:
         noun = self._rng.choice(PRODUCTS)
