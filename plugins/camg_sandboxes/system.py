@@ -110,11 +110,24 @@ class System:
     def stage(self) -> str:
         return f"{self.folder}/stage"
 
+    @property
+    def packages(self) -> str | None:
+        """Where a box would see what is installed beside us, environments and their graders too; None: nowhere.
+
+        Without a virtual environment (conda, a container's own Python) that is a folder of the interpreter or of /usr.
+        """
+        folder = os.path.realpath(os.path.dirname(os.path.dirname(agent.__file__)))
+        prefix = self.interpreter.prefix
+        if prefix and folder.startswith(prefix + "/"):
+            return "/opt/python" + folder[len(prefix) :]
+        return folder if folder.startswith("/usr/") else None
+
     def write(self) -> None:
         """Fill ``folder``: the boxes' ``/etc`` with the agent, and the mount point."""
         etc = f"{self.folder}/etc"
         os.makedirs(f"{etc}/camg", 0o755)
         os.mkdir(self.stage, 0o755)
+        os.mkdir(f"{self.folder}/nothing", 0o755)
         for name, text in _FILES.items():
             with open(f"{etc}/{name}", "w", encoding="utf-8") as file:
                 file.write(text)
@@ -154,6 +167,8 @@ class System:
                 arguments += ["--ro-bind", path, path]
         if self.interpreter.prefix:
             arguments += ["--ro-bind", f"{self.stage}/python", "/opt/python"]
+        if self.packages:
+            arguments += ["--ro-bind", f"{self.folder}/nothing", self.packages]
         if self._library_path:
             arguments += ["--setenv", "LD_LIBRARY_PATH", self._library_path]
         arguments += ["--ro-bind", f"{self.folder}/etc", "/etc", "--proc", "/proc", "--dev", "/dev"]

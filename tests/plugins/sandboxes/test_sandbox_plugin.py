@@ -68,6 +68,30 @@ def test_every_jump_of_the_filter_lands_inside_it(machine: str) -> None:
     assert seccomp.program("pdp11") is None
 
 
+@pytest.mark.parametrize(
+    ("installed", "prefix", "hidden"),
+    [
+        ("/opt/conda/lib/python3.11/site-packages", "/opt/conda", "/opt/python/lib/python3.11/site-packages"),
+        ("/usr/local/lib/python3.11/site-packages", None, "/usr/local/lib/python3.11/site-packages"),
+        ("/home/me/camg/.venv/lib/python3.11/site-packages", "/opt/conda", None),
+        ("/home/me/camg/plugins", None, None),
+    ],
+)
+def test_what_is_installed_beside_us_is_hidden(
+    monkeypatch: pytest.MonkeyPatch, installed: str, prefix: str | None, hidden: str | None
+) -> None:
+    """Its environments could tell a policy the answers to their tasks."""
+    monkeypatch.setattr(system.agent, "__file__", f"{installed}/camg_sandboxes/agent.py")
+    found = system.System("/folder", "/bwrap", system.Interpreter("/usr/bin/python3", prefix, True))
+    assert found.packages == hidden
+    arguments = found.bwrap_arguments()
+    assert ("/folder/nothing" in arguments) == (hidden is not None)
+    if hidden is not None:
+        place = arguments.index("/folder/nothing")
+        assert arguments[place - 1 : place + 2] == ["--ro-bind", "/folder/nothing", hidden]
+        assert "/usr" in arguments[:place]  # what is mounted later lies on top
+
+
 def test_folders_are_kept_as_long_as_their_owner_lives() -> None:
     folder, lock = folders.make("unit")
     assert folders.reconcile("unit") == 0
