@@ -37,6 +37,7 @@ NOT_STARTED = 16
 TICK = 0.025  # seconds between looks at memory and processes
 _OPEN_FILES = 4096  # of one process
 _PAGE = resource.getpagesize()
+_SOCKET = 416 << 10  # what one may hold in the kernel unread, which no process's memory shows
 _PR_SET_DUMPABLE = 4
 _RESET = (_signal.SIGINT, _signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD)  # Python changes these
 
@@ -93,6 +94,11 @@ class Crowd:
         """Everyone who is alive, but for the agent."""
         me = os.getpid()
         return [process for process in processes() if process.pid != me]
+
+    def socket_memory(self) -> int:
+        """The most that their sockets can hold: all of this network namespace are theirs."""
+        words = _slurp("/proc/self/net/sockstat").split(None, 3)  # "sockets: used 12"
+        return int(words[2]) * _SOCKET if len(words) > 2 else 0
 
     def end(self, main: int | None, status: int) -> int:
         """Kill and reap everyone; the wait status of ``main`` if it is reaped here, else ``status``.
@@ -239,10 +245,11 @@ class Agent:
                 self.bind(process.pid)
         if sum(process.threads for process in alive) > self.limit_processes:
             return PROCESSES
-        if sum(process.resident for process in alive) <= self.limit_memory:
+        left = self.limit_memory - self.crowd.socket_memory()
+        if sum(process.resident for process in alive) <= left:
             return 0
         for proportional in (False, True):
-            if sum(own_memory(process.pid, proportional) for process in alive) <= self.limit_memory:
+            if sum(own_memory(process.pid, proportional) for process in alive) <= left:
                 return 0
         return MEMORY
 

@@ -133,6 +133,20 @@ def test_many_small_hogs_are_watched_as_a_whole(open_box: object) -> None:
     alive(box)
 
 
+def test_what_sockets_hold_in_the_kernel_counts(open_box: object) -> None:
+    box = open_box(memory_bytes=120 << 20, wall_seconds=20)  # type: ignore[operator]
+    source = (
+        "import socket, time\nkept = []\nfor _ in range({pairs}):\n"
+        " a, b = socket.socketpair()\n a.setblocking(False)\n kept.append((a, b))\n"
+        " try:\n  while True: a.send(bytes(1 << 16))\n except BlockingIOError: pass\n"
+        "time.sleep(.2)\nprint('fine')"
+    )
+    assert text(box.run(f'python3 -c "{source.format(pairs=50)}"')) == "fine\n"
+    result = box.run(f'python3 -c "{source.format(pairs=1000)}"')
+    assert result.notices == ("memory limit reached: all processes were killed",)
+    alive(box)
+
+
 def test_shared_memory_counts_once_and_counts(open_box: object) -> None:
     box = open_box(memory_bytes=150 << 20)  # type: ignore[operator]
     source = (
