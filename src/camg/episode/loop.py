@@ -85,6 +85,7 @@ class EpisodeLoop:
         self._replacements: list[Replacement] = []
         self._pending: Boundary | None = None
         self._brief = ""
+        self._opening = ""  # the brief that the episode began with
         self._manifest: Manifest = {}
         self._started = time.monotonic()
         self._budget = parts.rollout.actions or task.budget
@@ -157,7 +158,7 @@ class EpisodeLoop:
             self._session.close()
 
     def _run(self) -> Episode:
-        self._brief = guard("environment", self._session.brief)
+        self._brief = self._opening = guard("environment", self._session.brief)
         self._manifest = self._box.manifest()
         self._window.open(self._brief)
         reason: EndReason | None = None
@@ -307,7 +308,7 @@ class EpisodeLoop:
         meta: dict[str, Any] = {
             "dialect": self.codec.dialect.name,
             "temperature": self._parts.rollout.temperature,
-            "brief": self._brief,
+            "brief": self._opening,
         }
         return Episode(
             id=self.dispatch.id,

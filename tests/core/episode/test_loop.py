@@ -162,6 +162,7 @@ def test_an_episode_remembers_through_its_file(parts):
     fresh = ByteCodec(BRACKET).decode(sampler.prompts[2])
     assert ".agent_memory/CONTINUATION.md" in fresh
     assert "42" not in fresh, "the content is not inserted"
+    assert episode.meta["brief"] == "The code is 42.", "the one that the episode began with"
     for turn, prompt in zip(episode.turns, sampler.prompts, strict=True):
         row = episode.segments[turn.segment].token_ids
         assert list(row[: turn.prompt_length]) == prompt
