@@ -80,6 +80,9 @@ def test_a_run_its_evaluation_replay_and_report(capsys, tmp_path):
     code, _, err = camg(capsys, "run", "--resume", "--out", "one", "--seed", "3")
     assert code == 2
     assert "run.seed is 0 there, 3 here" in err
+    code, _, err = camg(capsys, "run", *TOY, "--out", "one/summary.json/two")
+    assert code == 4
+    assert "Cannot make the run's directory" in err
 
     code, out, _ = camg(capsys, "replay", "one", "1", "--evaluation", "initial")
     assert code == 0
@@ -153,6 +156,15 @@ def test_resume_by_folder_needs_no_other_option(capsys, cells):
     camg(capsys, "run", *TOY, "--out", "mine", "--set", "learner.clip=0.3")
     assert camg(capsys, "run", "--resume", "--out", "mine")[0] == 0
     assert cells.asked[1][1] == cells.asked[0][1]
+
+
+def test_a_changed_configuration_is_named(capsys, cells):
+    assert camg(capsys, "run", *TOY, "--out", "one")[0] == 0
+    file = next(Path("one").rglob("config.toml"))
+    file.write_text(file.read_text().replace("seed = 0", "seed = 5"))
+    code, _, err = camg(capsys, "run", "--resume", "--out", "one")
+    assert code == 2
+    assert f"{file} was changed after the run began" in err
 
 
 def test_dry_runs_write_nothing_and_name_sources(capsys, cells, tmp_path):

@@ -135,7 +135,7 @@ def _create(path: Path, cells: Sequence[RunConfig], registry: Registry, argv: Se
         write_text(beside / MANIFEST, json.dumps(manifest, indent=2) + "\n")
         beside.rename(path)
     except OSError as cause:
-        if cause.errno in (errno.ENOTEMPTY, errno.EEXIST):
+        if cause.errno in (errno.ENOTEMPTY, errno.EEXIST) and path.parent.is_dir():
             raise exists from None  # another process was quicker
         raise BackendUnavailable(f"Cannot make the run's directory {path}: {cause.strerror}.") from cause
     finally:
@@ -195,6 +195,12 @@ def _compare(run: RunDirectory, cells: Sequence[RunConfig], registry: Registry) 
     if not new:
         raise RunDirectoryError(
             f"{run.path} holds {len(known)} cells, but this command describes {len(cells)} of them."
+        )
+    edited = [digest for digest, config in zip(known, there, strict=True) if config.digest() != digest]
+    if edited:
+        raise RunDirectoryError(
+            f"{run.path / 'cells' / edited[0] / 'config.toml'} was changed after the run began.",
+            hint="Change it back, or begin another run with these settings: --config FILE.",
         )
     nearest = min((new[0].differences(other) for other in there), key=len)
     raise RunDirectoryError(
