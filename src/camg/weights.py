@@ -39,7 +39,7 @@ def publish(folder: Path, state: Mapping[str, Tensor], version: int, *, keep: in
     folder.mkdir(parents=True, exist_ok=True)
     path = _file(folder, version)
     write(path, state, {"version": str(version)})
-    for old in _versions(folder)[: -max(1, keep)]:
+    for old in versions(folder)[: -max(1, keep)]:
         if old != version:
             _file(folder, old).unlink(missing_ok=True)
     return path
@@ -50,7 +50,7 @@ def withdraw(folder: Path, *, newer_than: int) -> int:
 
     For a learner that resumes: samplers that hold a withdrawn version must be started afresh.
     """
-    lost = [version for version in _versions(folder) if version > newer_than]
+    lost = [version for version in versions(folder) if version > newer_than]
     for version in lost:
         _file(folder, version).unlink(missing_ok=True)
     return len(lost)
@@ -58,8 +58,8 @@ def withdraw(folder: Path, *, newer_than: int) -> int:
 
 def latest(folder: Path) -> int | None:
     """The newest published version, or None. One directory listing: call it as often as you like."""
-    versions = _versions(folder)
-    return versions[-1] if versions else None
+    found = versions(folder)
+    return found[-1] if found else None
 
 
 def load(folder: Path, version: int) -> dict[str, Tensor]:
@@ -87,7 +87,8 @@ def follow(folder: Path, *, newer_than: int | None = None) -> tuple[int, dict[st
                 raise
 
 
-def _versions(folder: Path) -> list[int]:
+def versions(folder: Path) -> list[int]:
+    """The published versions that are there, oldest first."""
     try:
         names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

@@ -167,6 +167,18 @@ def test_a_changed_configuration_is_named(capsys, cells):
     assert f"{file} was changed after the run began" in err
 
 
+def test_weights_that_are_not_there_are_named(capsys, cells):
+    assert camg(capsys, "run", *TOY, "--out", "one")[0] == 0
+    folder = next(Path("one").glob("cells/*")) / "weights"
+    folder.mkdir()
+    for version in (2, 3):
+        (folder / f"weights-{version:08d}.safetensors").touch()
+    code, _, err = camg(capsys, "eval", "one", "--version", "77")
+    assert code == 2
+    assert "no weights 77" in err
+    assert "one of 2, 3." in err
+
+
 def test_dry_runs_write_nothing_and_name_sources(capsys, cells, tmp_path):
     code, out, _ = camg(capsys, "run", *TOY, "--dry-run")
     assert code == 0

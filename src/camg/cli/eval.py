@@ -12,7 +12,7 @@ from camg.cli.options import RunName, cell_option, echo_json, find_cell, output_
 from camg.cli.summary import print_table
 from camg.config import RunConfig
 from camg.config.rundir import saved_configs
-from camg.errors import ExitCode
+from camg.errors import ExitCode, UsageError
 from camg.report.format import percent
 from camg.types import Sampling
 
@@ -53,6 +53,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
 def _evaluate(registry: Any, config: RunConfig, cell: Path, options: dict[str, Any]) -> dict[str, Any]:
     """Run the episodes and score them."""
+    from camg import weights as published
     from camg.evaluate.plan import evaluation_plan, expected
     from camg.evaluate.runner import evaluate
     from camg.evaluate.scores import score, to_json
@@ -72,6 +73,9 @@ def _evaluate(registry: Any, config: RunConfig, cell: Path, options: dict[str, A
     weights = None if options["untrained"] or not (cell / "weights").is_dir() else cell / "weights"
     sampling = Sampling(temperature=options["temperature"])
     version = options["version"]
+    if version is not None and weights is not None and version not in (there := published.versions(weights)):
+        listed = ", ".join(map(str, there)) or "some, and there are none yet"
+        raise UsageError(f"There are no weights {version} in {weights}: Expected one of {listed}.")
     episodes = evaluate(
         config,
         registry,
