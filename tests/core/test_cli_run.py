@@ -12,6 +12,7 @@ import pytest
 
 from camg import supervise
 from camg.cli import run_cli
+from camg.cli.summary import outcome_lines
 from camg.config import open_run, resolve_config
 from camg.config.rundir import read_manifest
 from camg.errors import CamgError, CorruptState, Interrupted, RunDirectoryError
@@ -177,6 +178,11 @@ def test_weights_that_are_not_there_are_named(capsys, cells):
     assert code == 2
     assert "no weights 77" in err
     assert "one of 2, 3." in err
+
+
+def test_held_out_episodes_that_could_not_be_run_are_told():
+    last = {"success": {"toy": None}, "complete": {"toy": None}, "environments": {"toy": {"faults": 2}}}
+    assert "2 held-out episodes could not be run" in outcome_lines({"updates": 0, "final": last})[0]
 
 
 def test_dry_runs_write_nothing_and_name_sources(capsys, cells, tmp_path):

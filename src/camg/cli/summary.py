@@ -97,6 +97,8 @@ def outcome_lines(cell: Mapping[str, Any]) -> list[str]:
             for key, label in (("success", "success"), ("complete", "wholly solved"))
             if last.get(key, {}).get(env) is not None
         ]
+        if faults := (last.get("environments") or {}).get(env, {}).get("faults"):
+            parts.append(f"{faults} held-out episodes could not be run (the reasons are in the cell's errors.jsonl)")
         lines.append(f"  {click.style(env, bold=True)}: " + ", ".join(parts))
     if lines:
         lines.append("  (held-out tasks, at the training temperature)")
