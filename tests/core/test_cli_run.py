@@ -19,9 +19,21 @@ from camg.errors import CamgError, CorruptState, Interrupted, RunDirectoryError
 from camg.plugins import load_registry
 from camg.report.figures import moving_mean
 from camg.report.load import load_runs
+from camg.report.replay import render
 from camg.report.tables import WARM_START, rows
 from camg.supervise.metrics import append_report
-from camg.types import UpdateReport
+from camg.types import (
+    Action,
+    EndReason,
+    Episode,
+    FileState,
+    Observation,
+    Outcome,
+    Segment,
+    StopReason,
+    Turn,
+    UpdateReport,
+)
 
 DATA = Path(__file__).parent / "data"
 TOY = [
@@ -183,6 +195,13 @@ def test_weights_that_are_not_there_are_named(capsys, cells):
 def test_held_out_episodes_that_could_not_be_run_are_told():
     last = {"success": {"toy": None}, "complete": {"toy": None}, "environments": {"toy": {"faults": 2}}}
     assert "2 held-out episodes could not be run" in outcome_lines({"updates": 0, "final": last})[0]
+
+
+def test_a_replay_shows_names_of_files_in_one_line():
+    said = {"text": "", "action": Action("x"), "observation": Observation("")}
+    turn = Turn(0, 0, 0, (), (), StopReason.EOS, 0, **said, manifest_after={"a\n\x1b[2J": FileState("file")})
+    episode = Episode(0, "t", "e", "s", 0, (Segment((), ()),), (turn,), Outcome(0.0, False), EndReason.TERMINATED)
+    assert all(text.isprintable() for _, text in render(episode))
 
 
 def test_dry_runs_write_nothing_and_name_sources(capsys, cells, tmp_path):

@@ -72,7 +72,7 @@ def _turn(turn: Turn, advantage: float | None) -> Iterator[Piece]:
     yield "note", f"{turn.index:>3}  {prompt}{kind}{trained}{cut}"
     yield from (("said", f"   > {line}") for line in _lines(turn.text))
     if turn.action.fault:
-        yield "bad", f"     no action: {turn.action.fault} ({turn.action.fault_detail})"
+        yield "bad", _printable(f"     no action: {turn.action.fault} ({turn.action.fault_detail})")
     yield from (("seen", f"   < {line}") for line in _lines(turn.observation.shown) if turn.kind is TurnKind.RESPONSE)
     yield from _consequences(turn, advantage)
 
@@ -95,10 +95,10 @@ def _consequences(turn: Turn, advantage: float | None) -> Iterator[Piece]:
         verdict = turn.checkpoint
         reason = verdict.detail or (verdict.failure.value if verdict.failure else "")
         text = "checkpoint accepted" if verdict.accepted else f"checkpoint refused: {reason}"
-        yield ("good" if verdict.accepted else "bad"), f"     {text}"
+        yield ("good" if verdict.accepted else "bad"), f"     {_printable(text)}"
     changes = memory_changes(turn.manifest_before, turn.manifest_after)
     if changes:
-        yield "note", f"     memory: {', '.join(changes)}"
+        yield "note", f"     memory: {_printable(', '.join(changes))}"
 
 
 def memory_changes(before: Manifest, after: Manifest) -> list[str]:
@@ -121,7 +121,11 @@ def _event(event: Event) -> Iterator[Piece]:
     yield from (("note", f"     | {line}") for line in _lines(event.text))
 
 
+def _printable(text: str, but: str = "") -> str:
+    """What a policy or a command wrote, names of files too, must not move the reader's cursor."""
+    return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)
+
+
 def _lines(text: str) -> Sequence[str]:
-    """Printable lines: what a policy or a command wrote must not move the reader's cursor."""
-    clean = "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text.expandtabs())
+    clean = _printable(text.expandtabs(), "\n")
     return clean.rstrip("\n").split("\n") if clean.strip() else []
