@@ -12,6 +12,7 @@ import pytest
 
 from camg import supervise
 from camg.cli import run_cli
+from camg.cli.execute import lacks_result
 from camg.cli.summary import outcome_lines
 from camg.config import open_run, resolve_config
 from camg.config.rundir import read_manifest
@@ -195,6 +196,9 @@ def test_weights_that_are_not_there_are_named(capsys, cells):
 def test_held_out_episodes_that_could_not_be_run_are_told():
     last = {"success": {"toy": None}, "complete": {"toy": None}, "environments": {"toy": {"faults": 2}}}
     assert "2 held-out episodes could not be run" in outcome_lines({"updates": 0, "final": last})[0]
+    assert lacks_result({"final": last}), "the exit code is 1 then, as that of camg eval"
+    assert not lacks_result({"final": {"success": {"toy": 0.0}}})
+    assert not lacks_result({"final": {"success": {}}})
 
 
 def test_a_replay_shows_names_of_files_in_one_line():

@@ -114,7 +114,12 @@ def _run_cells(run: RunDirectory, registry: Registry, request: Request) -> ExitC
         echo_json(summary)
     else:
         print_summary(run, summary)
-    return ExitCode.CELL_FAILED if failed else ExitCode.OK
+    return ExitCode.CELL_FAILED if failed or any(map(lacks_result, cells.values())) else ExitCode.OK
+
+
+def lacks_result(cell: Mapping[str, Any]) -> bool:
+    """Is the final held-out figure of an environment N/A, since some of its episodes could not be run?"""
+    return None in ((cell.get("final") or {}).get("success") or {}).values()
 
 
 def _run_cell(cell: Path, config: RunConfig, registry: Registry, request: Request) -> dict[str, Any]:

@@ -52,6 +52,21 @@ def latest(folder: Path) -> Path | None:
     return next((path for path in reversed(_checkpoints(folder)) if whole(path)), None)
 
 
+def refuse_torn(folder: Path) -> None:
+    """Raise :class:`CorruptState` if a checkpoint newer than :func:`latest` is torn: going back is the user's choice.
+
+    Writing is atomic, so no kill leaves one behind; a copy or a disk did.
+    """
+    good = latest(folder)
+    torn = [path for path in _checkpoints(folder) if good is None or path > good]
+    if torn:
+        again = f"after update {summary(good)['update']}" if good else "from the beginning"
+        names = ", ".join(str(path) for path in torn)
+        raise CorruptState(
+            f"Expected whole checkpoints, got torn ones: {names}.", hint=f"Remove them to go on {again}."
+        )
+
+
 def load(path: Path, learner: Learner) -> dict[str, Any]:
     """Bring a freshly built learner to the state of a checkpoint, and return its ``extra``.
 

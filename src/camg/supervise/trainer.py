@@ -24,7 +24,10 @@ class Trainer(Protocol):
         """Updates that the weights held now have had."""
 
     def restore(self) -> Mapping[str, Any]:
-        """Take up the latest checkpoint; what :meth:`save` was given with it (empty: none was there)."""
+        """Take up the latest checkpoint; what :meth:`save` was given with it (empty: none was there).
+
+        Raises :class:`CorruptState` when a newer one is damaged.
+        """
 
     def used(self) -> set[int]:
         """The ids of all episodes in those updates."""
@@ -72,6 +75,7 @@ class LearnerTrainer:
     def restore(self) -> Mapping[str, Any]:
         from camg.learn import checkpoint
 
+        checkpoint.refuse_torn(self._cell.checkpoints)
         latest = checkpoint.latest(self._cell.checkpoints)
         return {} if latest is None else checkpoint.load(latest, self._learner)
 

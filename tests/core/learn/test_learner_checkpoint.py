@@ -98,6 +98,10 @@ def test_a_torn_file_is_passed_over_and_a_damaged_one_is_named(tmp_path, batches
     assert checkpoint.latest(tmp_path) == whole
     with pytest.raises(CorruptState, match=torn.name):
         checkpoint.load(torn, make())
+    with pytest.raises(CorruptState, match=rf"{torn.name}[^$]*after update 2"):
+        checkpoint.refuse_torn(tmp_path)
+    torn.unlink()
+    checkpoint.refuse_torn(tmp_path)
     for place in (40, whole.stat().st_size // 2, whole.stat().st_size - 1):
         data = bytearray(whole.read_bytes())
         data[place] ^= 1
