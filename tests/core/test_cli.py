@@ -273,3 +273,9 @@ def test_the_shell_completes(words, expected):
     )
     assert f"plain,{expected}" in done.stdout.splitlines()
     assert done.stderr == ""
+
+
+def test_a_misspelt_plugin_to_leave_out_is_refused(capsys):
+    assert run_cli(["--no-plugin", "shopp", "plugins"]) == 2
+    assert "Did you mean 'shop'?" in capsys.readouterr().err
+    assert run_cli(["--no-plugin", "external", "plugins"]) == 0

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from camg import __version__
+from camg.errors import UsageError
 from camg.plugins import Registry, did_you_mean, load_registry
 
 SECTIONS: dict[str, dict[str, str]] = {
@@ -102,8 +103,18 @@ def registry_of(ctx: click.Context, no_plugin: tuple[str, ...] = ()) -> Registry
     loaded: dict[tuple[str, ...], Registry] = root.ensure_object(dict)
     if disabled not in loaded:
         completing = ctx.resilient_parsing  # no remarks between what the shell offers
-        loaded[disabled] = load_registry(disabled=disabled, quiet=completing, strict=False if completing else None)
+        registry = load_registry(disabled=disabled, quiet=completing, strict=False if completing else None)
+        _check_left_out(registry, disabled)
+        loaded[disabled] = registry
     return loaded[disabled]
+
+
+def _check_left_out(registry: Registry, names: tuple[str, ...]) -> None:
+    """A misspelt ``--no-plugin`` must not leave the plugin in. Raises :class:`UsageError`."""
+    known = {"external"}.union(*({info.name, info.distribution} for info in registry.plugins()))
+    for name in names:
+        if name.lower().replace("_", "-") not in {other.lower().replace("_", "-") for other in known}:
+            raise UsageError(f"--no-plugin {name}: there is no such plugin. {did_you_mean(name, known)}".rstrip())
 
 
 def plugin_commands(ctx: click.Context) -> dict[str, click.Command]:
