@@ -17,7 +17,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from camg.types import Limits
+from camg.types import Limits, Workspace
 from camg_sandboxes import bwrap
 
 TREE_BYTES = 40_000_000
@@ -52,7 +52,7 @@ def measure(rounds: int, files: int) -> dict[str, float]:
         for _ in range(rounds):
             for title, base in (("empty", None), ("over the tree", tree)):
                 started = time.perf_counter()
-                box = sandbox.open("bench", limits=Limits(), base=base)
+                box = sandbox.open("bench", limits=Limits(), workspace=Workspace(base=base))
                 times[f"box, {title}"].append(time.perf_counter() - started)
                 times[f"workspace, {title}"].append(standing[0] - started)
                 started = time.perf_counter()

@@ -8,14 +8,15 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from attrs import define
 
 from camg.errors import InfrastructureFault
-from camg.types import CommandResult, Limits, Manifest
+from camg.types import Change, CommandResult, Limits, Manifest
+from camg.workspace.changes import changes
 from camg.workspace.manifest import scan
 from camg.workspace.shell import command_fault, encode_command
 from camg.workspace.tree import read_file, write_file
@@ -168,6 +169,12 @@ class AgentBox:
             self._require_open()
             write_file(self._workspace, path, data, owner=self._owner)
 
+    def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
+        """See :meth:`camg.protocols.Box.changes`."""
+        with self._lock:
+            self._require_open()
+            return changes(self._workspace, base, limit, skip)
+
     def close(self) -> None:
         """End the agent, and with it every process; returns when the last one is gone."""
         with self._lock:
@@ -243,6 +250,14 @@ def check_base(base: Path | None) -> str | None:
     if not base.is_dir():
         raise InfrastructureFault(f"the workspace's base {base} is not a folder")
     return os.path.realpath(base)
+
+
+def check_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Names and values that an environment can hold. Raises :class:`InfrastructureFault` for others."""
+    for name, value in variables.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise InfrastructureFault(f"Expected an environment variable of a box, got {name!r}={value!r}.")
+    return dict(variables)
 
 
 def kill(pid: int) -> None:

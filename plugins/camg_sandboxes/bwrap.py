@@ -24,9 +24,9 @@ from attrs.validators import gt
 
 from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.specs import option
-from camg.types import Limits
+from camg.types import Limits, Workspace
 from camg_sandboxes import folders, keeper
-from camg_sandboxes.box import AgentBox, check_base
+from camg_sandboxes.box import AgentBox, check_base, check_variables
 from camg_sandboxes.launch import ERROR, WORKSPACE
 from camg_sandboxes.system import command, receive
 
@@ -81,38 +81,37 @@ class BwrapSandbox:
         label: str,
         *,
         limits: Limits,
-        base: Path | None = None,
-        inputs: Mapping[str, Path] | None = None,
+        workspace: Workspace | None = None,
     ) -> AgentBox:
         """See :meth:`camg.protocols.Sandbox.open`.
 
-        ``base`` should belong to one user: its files belong to the box's user inside, those of others are read-only.
+        A workspace's ``base`` should belong to one user: its files belong to the box's user inside, those of others are read-only.
         Raises :class:`BackendUnavailable` if the keeper cannot run here, :class:`InfrastructureFault` otherwise.
         """
-        number = next(self._numbers)
+        number, start = next(self._numbers), workspace or Workspace()
         request = {
             "id": number,
             "label": re.sub(r"[^\w.:-]", "_", label)[:100],
             "limits": asdict(limits),
-            "base": check_base(base),
-            "inputs": _check_inputs(inputs or {}),
+            "base": check_base(start.base),
+            "inputs": _check_inputs(start.inputs),
+            "variables": check_variables(start.variables),
+            "hidden": list(start.hidden),
         }
         deadline = time.monotonic() + self._config.open_seconds
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        workspace = -1
+        folder = -1
         try:
             with theirs:
                 self._ask(request, theirs)
             control.settimeout(self._config.open_seconds)
-            workspace, owner = _workspace(label, control)
+            folder, owner = _workspace(label, control)
             control.settimeout(None)
-            box = AgentBox(
-                label, control, workspace, owner=owner, limits=limits, end=lambda: self._ask({"end": number})
-            )
+            box = AgentBox(label, control, folder, owner=owner, limits=limits, end=lambda: self._ask({"end": number}))
             box.greet(deadline)
         except BaseException:
-            if workspace >= 0:
-                os.close(workspace)
+            if folder >= 0:
+                os.close(folder)
             control.close()
             raise
         return box

@@ -31,6 +31,8 @@ class Request:
     limits: dict[str, float]
     base: str | None
     inputs: dict[str, str]
+    variables: dict[str, str]
+    hidden: list[str]
 
 
 def launch(request: Request, system: System, control: socket.socket, errors: int, owner: int | None) -> None:
@@ -82,13 +84,14 @@ def _build(
         kernel.mount(system.interpreter.prefix, "python", None, kernel.MS_BIND | kernel.MS_REC)
     for index, (inside, source) in enumerate(request.inputs.items()):
         command += ["--ro-bind", source if owner is None else _staged_input(system, index, source, owner), inside]
+    command += system.hiding_arguments(request.hidden)
     _limit(limits)
     command += ["--remount-ro", "/dev", "--remount-ro", "/"]
     if filtering is not None:
         command += ["--seccomp", str(filtering)]
     command += ["--setenv", "CAMG_BOX", request.label]  # of the agent alone: for a person who reads `ps`
     alone = owner is not None or _kernel() >= (5, 14)  # since then each user namespace counts for itself
-    return [*command, "--", *system.agent_arguments(limits, counted_alone=alone)]
+    return [*command, "--", *system.agent_arguments(limits, request.variables, counted_alone=alone)]
 
 
 def _populate(base: str, owner: int | None) -> None:

@@ -22,9 +22,9 @@ from attrs import asdict, frozen
 
 from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.specs import option
-from camg.types import Limits
+from camg.types import Limits, Workspace
 from camg_sandboxes import folders, system
-from camg_sandboxes.box import AgentBox, check_base, kill
+from camg_sandboxes.box import AgentBox, check_base, check_variables, kill
 from camg_sandboxes.keeper import SLOTS, box_uid
 
 KIND = "process"
@@ -51,34 +51,33 @@ class ProcessSandbox:
         label: str,
         *,
         limits: Limits,
-        base: Path | None = None,
-        inputs: Mapping[str, Path] | None = None,
+        workspace: Workspace | None = None,
     ) -> AgentBox:
-        """See :meth:`camg.protocols.Sandbox.open`. ``base`` is copied.
+        """See :meth:`camg.protocols.Sandbox.open`. The workspace's base is copied; nothing is hidden from it.
 
         Raises :class:`BackendUnavailable` without the user's word, or for ``inputs``, which need a namespace.
         """
+        start = workspace or Workspace()
         if not self._config.i_know_this_is_not_isolated:
             raise BackendUnavailable(
                 "the sandbox `process` does not isolate: the policy's commands would run as you, on your files",
                 hint="`camg doctor` says why bwrap cannot run here; "
                 "pass --i-know-this-is-not-isolated to go on without isolation.",
             )
-        if inputs:
+        if start.inputs:
             raise BackendUnavailable(
-                f"the sandbox `process` cannot place inputs at {', '.join(inputs)}", hint="Use bwrap."
+                f"the sandbox `process` cannot place inputs at {', '.join(start.inputs)}", hint="Use bwrap."
             )
-        source = check_base(base)
+        source, variables = check_base(start.base), check_variables(start.variables)
         folder, lock = folders.make(KIND)
         try:
-            workspace = folder / "workspace"
             if source is None:
-                workspace.mkdir()
+                (folder / "workspace").mkdir()
             else:
-                shutil.copytree(source, workspace, symlinks=True)
+                shutil.copytree(source, folder / "workspace", symlinks=True)
             slot = _take_slot()
             try:
-                return _start(label, folder, lock, limits, slot)
+                return _start(label, folder, lock, limits, slot, variables)
             except BaseException:
                 _slots.discard(slot)
                 raise
@@ -108,7 +107,7 @@ def _take_slot() -> int:
         return slot
 
 
-def _start(label: str, folder: Path, lock: int, limits: Limits, slot: int) -> AgentBox:
+def _start(label: str, folder: Path, lock: int, limits: Limits, slot: int, extra: Mapping[str, str]) -> AgentBox:
     """Start the agent of a box, which holds the folder's lock from now on."""
     workspace = folder / "workspace"
     owner = (os.getuid(), os.getgid())
@@ -116,7 +115,7 @@ def _start(label: str, folder: Path, lock: int, limits: Limits, slot: int) -> Ag
         owner = (box_uid(slot), box_uid(slot))
         for path in (workspace, *workspace.rglob("*")):
             os.chown(path, *owner, follow_symlinks=False)
-    variables = system.environment(str(workspace), os.environ.get("PATH", os.defpath))
+    variables = {**system.environment(str(workspace), os.environ.get("PATH", os.defpath)), **extra}
     variables["CAMG_BOX"] = folder.name  # by which reconcile() knows what is left of a box
     control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     descriptor = theirs.detach()

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from camg_sandboxes import agent, seccomp
@@ -176,12 +176,27 @@ class System:
             arguments += ["--bind", f"{self.stage}/{name}", path]
         return [*arguments, "--symlink", "../tmp", "/var/tmp", "--dir", "/run", "--chdir", HOME]
 
-    def agent_arguments(self, limits: dict[str, float], *, counted_alone: bool) -> list[str]:
+    def hiding_arguments(self, paths: Sequence[str]) -> list[str]:
+        """Cover system paths with nothing; those that boxes do not have are left out."""
+        arguments = []
+        for path in paths:
+            source = path
+            if self.interpreter.prefix and path.startswith("/opt/python/"):
+                source = self.interpreter.prefix + path.removeprefix("/opt/python")
+            elif not path.startswith("/usr/"):
+                raise ValueError(f"only paths below /usr and /opt/python can be hidden, not {path}")
+            if os.path.isdir(source):
+                arguments += ["--ro-bind", f"{self.folder}/nothing", path]
+            elif os.path.exists(source):
+                arguments += ["--ro-bind", "/dev/null", path]
+        return arguments
+
+    def agent_arguments(self, limits: dict[str, float], extra: Mapping[str, str], *, counted_alone: bool) -> list[str]:
         """The command of a box: its agent, with the box's limits. ``counted_alone``: see :func:`limit_arguments`."""
         path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
         if self.interpreter.prefix:
             path = f"/opt/python/bin:{path}"
-        variables = environment(HOME, path)
+        variables = {**environment(HOME, path), **extra}
         if self._library_path:
             variables["LD_LIBRARY_PATH"] = self._library_path
         return [

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
 from camg.errors import DataError
-from camg.protocols import Box
-from camg.types import Parameter, Task, Tool
+from camg.protocols import Box, Boxes
+from camg.types import Parameter, Task, Tool, Workspace
 from camg_shop import native, pocket
 from camg_shop.catalogue import Catalogue, load
 from camg_shop.config import BUDGET, EVAL_PAIRS, POCKET_BUDGET, TRAIN_PAIRS, ShopConfig
@@ -120,8 +120,12 @@ class Shop:
                 return Task(task_id, "shop", native.SPLIT, BUDGET, native.payload(goals[int(match.group(1))]))
         raise DataError(f"Expected a task of shop, got {task_id!r}.", hint="`camg tasks show shop ID` shows one.")
 
-    def open(self, task: Task, box: Box) -> ShopSession | native.GoalSession:
-        """Start an episode. Shop places no files: the store is reached through its actions alone."""
+    def workspace(self, task: Task) -> Workspace:
+        """An empty folder: the store is reached through its actions alone."""
+        return Workspace()
+
+    def open(self, task: Task, box: Box, boxes: Boxes) -> ShopSession | native.GoalSession:
+        """Start an episode."""
         style = task.payload.get("style")
         if style == "goal":
             return native.GoalSession(native.parse(task.payload), self.catalogue(), self.config.observation)

@@ -17,6 +17,7 @@ from attrs import frozen
 from camg.types import (
     Action,
     Boundary,
+    Change,
     CheckpointVerdict,
     CommandResult,
     EndReason,
@@ -35,6 +36,7 @@ from camg.types import (
     Tool,
     Trajectory,
     UpdateReport,
+    Workspace,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +57,11 @@ class Environment(Protocol):
     def task(self, task_id: str) -> Task:
         """Raises :class:`DataError` for an unknown id."""
 
-    def open(self, task: Task, box: Box) -> Session:
-        """Start one episode in a fresh workspace (place public files with ``box``)."""
+    def workspace(self, task: Task) -> Workspace:
+        """What the episode's box starts with: a tree of files, inputs, variables. ``Workspace()``: an empty folder."""
+
+    def open(self, task: Task, box: Box, boxes: Boxes) -> Session:
+        """Start one episode in ``box``, opened as :meth:`workspace` says. ``boxes`` opens others, for grading."""
 
 
 @runtime_checkable
@@ -109,25 +114,29 @@ class Box(Protocol):
     def write(self, path: str, data: bytes) -> None:
         """Place a file in the workspace (parents are made); no links are followed. Raises ``OSError``."""
 
+    def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
+        """How the workspace differs from the tree ``base``: relative path -> change, of ``limit`` bytes in all.
+
+        ``skip``: paths (of folders or files) that are not looked at. See :func:`camg.workspace.changes.changes`.
+        """
+
     def close(self) -> None:
         """Leave no process, mount or file. Safe to call twice."""
+
+
+class Boxes(Protocol):
+    """Opens further boxes beside an episode's own, with which they share nothing; whoever asks closes them."""
+
+    def __call__(self, workspace: Workspace, *, limits: Limits | None = None) -> Box:
+        """``limits``: None for those of the episode. Raises :class:`InfrastructureFault`."""
 
 
 @runtime_checkable
 class Sandbox(Protocol):
     """Opens boxes."""
 
-    def open(
-        self,
-        label: str,
-        *,
-        limits: Limits,
-        base: Path | None = None,
-        inputs: Mapping[str, Path] | None = None,
-    ) -> Box:
-        """A fresh box. ``base``: a tree that the workspace starts as (copy-on-write, never changed).
-        ``inputs``: absolute path inside -> host path, read-only. Raises :class:`InfrastructureFault`.
-        """
+    def open(self, label: str, *, limits: Limits, workspace: Workspace | None = None) -> Box:
+        """A fresh box; None: with an empty workspace. Raises :class:`InfrastructureFault`."""
 
     def reconcile(self) -> int:
         """Remove what boxes of dead workers left behind; returns how many. Called at start."""

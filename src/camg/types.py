@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from attrs import field, frozen
@@ -323,6 +324,26 @@ class Limits:
     file_bytes: int = 64 << 20  # any one file
     files: int = 20_000  # inodes in the writable tree
     written_bytes: int = 256 << 20  # in the writable tree
+
+
+@frozen(kw_only=True)
+class Workspace:
+    """What a box starts with."""
+
+    base: Path | None = None  # a tree that the workspace starts as (copy-on-write, never changed)
+    inputs: Mapping[str, Path] = field(factory=dict)  # absolute path inside -> host path, read-only
+    variables: Mapping[str, str] = field(factory=dict)  # environment variables of every command
+    hidden: tuple[str, ...] = ()  # absolute paths of the box's system that it must not see; absent ones are ignored
+    image: str = ""  # of a container, for sandboxes that start one; others ignore it
+
+
+@frozen
+class Change:
+    """How one path of a workspace differs from the tree that it started as, seen without following links."""
+
+    kind: str  # "file" (new, or with other content), "large" (one left unread), "removed", "symlink", "other"
+    data: bytes = b""  # of a file
+    executable: bool = False
 
 
 @frozen

@@ -39,6 +39,7 @@ from camg.types import (
     StopReason,
     Task,
     Tool,
+    Workspace,
 )
 
 
@@ -59,7 +60,10 @@ class Echo:
             raise DataError("Expected echo.SPLIT.WORD.")
         return Task(task_id, "echo", parts[1], 3, {"word": parts[2]})
 
-    def open(self, task, box):
+    def workspace(self, task):
+        return Workspace()
+
+    def open(self, task, box, boxes):
         return EchoSession(task)
 
 

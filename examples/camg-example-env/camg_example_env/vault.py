@@ -10,8 +10,19 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from camg.errors import DataError
-from camg.protocols import Box
-from camg.types import Action, CheckpointVerdict, EndReason, Observation, Outcome, Parameter, StepResult, Task, Tool
+from camg.protocols import Box, Boxes
+from camg.types import (
+    Action,
+    CheckpointVerdict,
+    EndReason,
+    Observation,
+    Outcome,
+    Parameter,
+    StepResult,
+    Task,
+    Tool,
+    Workspace,
+)
 from camg_example_env.config import BUDGET, VaultConfig
 
 # fmt: off
@@ -55,8 +66,12 @@ class Vault:
             id=task_id, env="vault", split=split, budget=BUDGET, payload={"code": code, "days": self.config.days}
         )
 
-    def open(self, task: Task, box: Box) -> "VaultSession":
-        """Start one episode. The workspace stays empty: files are the policy's business."""
+    def workspace(self, task: Task) -> Workspace:
+        """An empty folder: files are the policy's business."""
+        return Workspace()
+
+    def open(self, task: Task, box: Box, boxes: Boxes) -> "VaultSession":
+        """Start one episode."""
         return VaultSession(task.payload)
 
 

@@ -133,9 +133,9 @@ def _brief(environment: Any, task: Any) -> str:
     """What opens the task's first context."""
     from camg.testing.parts import FolderBox
 
-    box = FolderBox()
+    box = FolderBox(workspace=environment.workspace(task))
     try:
-        session = environment.open(task, box)
+        session = environment.open(task, box, lambda workspace, limits=None: FolderBox(limits, workspace))
         try:
             return str(session.brief())
         finally:

@@ -20,6 +20,7 @@ from camg.errors import InfrastructureFault
 from camg.protocols import (
     Announce,
     Box,
+    Boxes,
     ChatCodec,
     Replace,
     Review,
@@ -33,6 +34,7 @@ from camg.types import (
     EndReason,
     Episode,
     Event,
+    Limits,
     Manifest,
     Message,
     Observation,
@@ -46,6 +48,7 @@ from camg.types import (
     Tool,
     Turn,
     TurnKind,
+    Workspace,
 )
 from camg.workspace.checkpoint import PATH
 from camg.workspace.shell import SHELL_COMMAND, run_shell
@@ -64,10 +67,15 @@ def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Ep
     Raises:
         InfrastructureFault: the world under the episode broke; the episode is no sample.
     """
+
+    def boxes(workspace: Workspace, *, limits: Limits | None = None) -> Box:
+        return components.sandbox.open(f"{label}.beside", limits=limits or components.limits, workspace=workspace)
+
     task = guard("environment", lambda: components.environment.task(dispatch.task))
-    box = guard("sandbox", lambda: components.sandbox.open(label, limits=components.limits))
+    workspace = guard("environment", lambda: components.environment.workspace(task))
+    box = guard("sandbox", lambda: components.sandbox.open(label, limits=components.limits, workspace=workspace))
     try:
-        return EpisodeLoop(dispatch, task, box, components).run()
+        return EpisodeLoop(dispatch, task, box, components, boxes).run()
     finally:
         box.close()
 
@@ -75,11 +83,12 @@ def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Ep
 class EpisodeLoop:
     """The state of one running episode. It is also the :class:`~camg.protocols.EpisodeView` of its memory."""
 
-    def __init__(self, dispatch: Dispatch, task: Task, box: Box, parts: Components) -> None:
+    def __init__(self, dispatch: Dispatch, task: Task, box: Box, parts: Components, boxes: Boxes) -> None:
         self.dispatch = dispatch
         self._task = task
         self._box = box
         self._parts = parts
+        self._boxes = boxes
         self._turns: list[Turn] = []
         self._events: list[Event] = []
         self._replacements: list[Replacement] = []
@@ -145,7 +154,9 @@ class EpisodeLoop:
     # ------------------------------------------------------------ the episode
     def run(self) -> Episode:
         """The whole episode. Raises :class:`InfrastructureFault`."""
-        self._session: Session = guard("environment", lambda: self._parts.environment.open(self._task, self._box))
+        self._session: Session = guard(
+            "environment", lambda: self._parts.environment.open(self._task, self._box, self._boxes)
+        )
         try:
             self._memory = guard("memory", lambda: self._parts.memory.open(self))
             self._speaker = guard("policy", lambda: self._parts.sampler.open(self._task, self.dispatch.seed))

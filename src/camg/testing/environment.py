@@ -15,7 +15,7 @@ from camg.protocols import Environment, Memory, Script, Session
 from camg.specs import Reference, resolve
 from camg.testing.expect import expect, expect_members, expect_raises, expect_tools
 from camg.testing.parts import FolderBox, play
-from camg.types import Action, EndReason, Observation, Outcome, StepResult, Task
+from camg.types import Action, EndReason, Limits, Observation, Outcome, StepResult, Task, Workspace
 
 ABSENT = "no such thing"
 
@@ -95,11 +95,15 @@ def _fumble(session: Session, environment: Environment) -> list[StepResult]:
     return results
 
 
+def _boxes(workspace: Workspace, *, limits: Limits | None = None) -> FolderBox:
+    return FolderBox(limits, workspace)
+
+
 def _check_session(environment: Environment, task: Task, behave: Callable[..., list[StepResult]]) -> None:
-    box = FolderBox()
+    box = FolderBox(workspace=environment.workspace(task))
     where = f"The session of {task.id!r}"
     try:
-        session = environment.open(task, box)
+        session = environment.open(task, box, _boxes)
         expect_members(session, Session, where)
         brief = session.brief()
         expect(isinstance(brief, str) and bool(brief.strip()), f"{where}: Expected a brief, got {brief!r}.")

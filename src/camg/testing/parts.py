@@ -15,7 +15,20 @@ from pathlib import Path
 from camg.episode.actions import BRACKET
 from camg.episode.chat import ByteCodec
 from camg.protocols import ChatCodec, Environment, Memory, Script
-from camg.types import CommandResult, Dispatch, Episode, FileState, Limits, Manifest, Response, StopReason, Task
+from camg.types import (
+    Change,
+    CommandResult,
+    Dispatch,
+    Episode,
+    FileState,
+    Limits,
+    Manifest,
+    Response,
+    StopReason,
+    Task,
+    Workspace,
+)
+from camg.workspace.changes import changes
 
 MEMORY = ".agent_memory"
 
@@ -23,16 +36,19 @@ MEMORY = ".agent_memory"
 class FolderBox:
     """A :class:`camg.protocols.Box` in a temporary folder, **without isolation**: for trusted commands in tests."""
 
-    def __init__(self, limits: Limits | None = None, base: Path | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, workspace: Workspace | None = None) -> None:
         self.limits = limits or Limits()
+        start = workspace or Workspace()
+        self._variables = dict(start.variables)
         self.root = Path(tempfile.mkdtemp(prefix="camg-box-"))
-        if base is not None:
-            shutil.copytree(base, self.root, dirs_exist_ok=True, symlinks=True)
+        if start.base is not None:
+            shutil.copytree(start.base, self.root, dirs_exist_ok=True, symlinks=True)
 
     def run(self, command: str, *, wall_seconds: float | None = None) -> CommandResult:
         """Run ``bash -c command``; its process group is killed afterwards."""
         started = time.monotonic()
         environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": str(self.root), "LANG": "C.UTF-8"}
+        environment |= self._variables
         with tempfile.TemporaryFile() as stream:  # not a pipe: a process in the background would keep that open
             process = subprocess.Popen(
                 ["bash", "-c", command],
@@ -84,6 +100,14 @@ class FolderBox:
         with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644), "wb") as stream:
             stream.write(data)
 
+    def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
+        """What differs from ``base``."""
+        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            return changes(root, base, limit, skip)
+        finally:
+            os.close(root)
+
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.root, ignore_errors=True)
@@ -119,13 +143,12 @@ class FolderSandbox:
         label: str,
         *,
         limits: Limits,
-        base: Path | None = None,
-        inputs: Mapping[str, Path] | None = None,
+        workspace: Workspace | None = None,
     ) -> FolderBox:
         """A fresh folder. ``inputs`` cannot be placed at absolute paths here and are refused."""
-        if inputs:
+        if workspace is not None and workspace.inputs:
             raise ValueError("Expected no inputs, since a folder has no root of its own.")
-        return FolderBox(limits, base)
+        return FolderBox(limits, workspace)
 
     def reconcile(self) -> int:
         """Nothing is kept."""

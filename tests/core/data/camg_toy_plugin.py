@@ -6,7 +6,7 @@ from attrs import frozen
 from camg import hookimpl
 from camg.errors import DataError
 from camg.specs import EnvironmentSpec, PolicySpec, SandboxSpec, option
-from camg.types import EndReason, HealthCheck, Observation, Outcome, Parameter, StepResult, Task, Tool
+from camg.types import EndReason, HealthCheck, Observation, Outcome, Parameter, StepResult, Task, Tool, Workspace
 
 
 @hookimpl
@@ -79,7 +79,10 @@ class Toy:
             raise DataError(f"Expected a toy task, got {task_id!r}.")
         return Task(task_id, "toy", "eval", 3, {"number": int(number)})
 
-    def open(self, task, box):
+    def workspace(self, task):
+        return Workspace()
+
+    def open(self, task, box, boxes):
         return ToySession(task)
 
 

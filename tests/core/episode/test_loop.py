@@ -28,6 +28,7 @@ from camg.types import (
     StopReason,
     Task,
     Tool,
+    Workspace,
 )
 
 WRITE = "shell_command: mkdir -p .agent_memory && echo {} > .agent_memory/CONTINUATION.md"
@@ -51,7 +52,10 @@ class Vault:
     def task(self, task_id):
         return Task(task_id, "vault", "train", budget=12)
 
-    def open(self, task, box):
+    def workspace(self, task):
+        return Workspace()
+
+    def open(self, task, box, boxes):
         return VaultSession(self.page)
 
 

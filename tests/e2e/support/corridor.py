@@ -19,7 +19,7 @@ from attrs import frozen
 from camg import hookimpl
 from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.specs import EnvironmentSpec, PolicySpec, SandboxSpec, option
-from camg.types import CommandResult, Observation, Outcome, Response, StepResult, StopReason, Task, Tool
+from camg.types import CommandResult, Observation, Outcome, Response, StepResult, StopReason, Task, Tool, Workspace
 
 RESPONSE_BYTES = 6
 
@@ -51,7 +51,10 @@ class Corridor:
     def task(self, task_id: str) -> Task:
         return Task(task_id, "corridor", task_id.partition("-")[0], budget=self.config.turns)
 
-    def open(self, task: Task, box: Any) -> Walk:
+    def workspace(self, task: Task) -> Workspace:
+        return Workspace()
+
+    def open(self, task: Task, box: Any, boxes: Any) -> Walk:
         return Walk(task, self.config)
 
 

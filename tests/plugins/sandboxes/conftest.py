@@ -7,14 +7,16 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from camg.protocols import Box
-from camg.types import Limits
+from camg.types import Limits, Workspace
 from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox, probe
 
 OpenBox = Callable[..., Box]
+WORKSPACE = {"base", "inputs", "variables", "hidden"}
 
 
 @pytest.fixture(scope="session")
@@ -35,11 +37,12 @@ def sandbox(bwrap_works: None) -> Iterator[BwrapSandbox]:
 
 @pytest.fixture
 def open_box(sandbox: BwrapSandbox) -> Iterator[OpenBox]:
-    """Opens boxes that are closed at the end of the test; keywords beside base and inputs are limits."""
+    """Opens boxes that are closed at the end of the test; keywords beside those of a workspace are limits."""
     boxes: list[Box] = []
 
-    def open_box(label: str = "test", base: object = None, inputs: object = None, **limits: float) -> Box:
-        box = sandbox.open(label, limits=Limits(**limits), base=base, inputs=inputs)
+    def open_box(label: str = "test", **options: Any) -> Box:
+        start = {name: options.pop(name) for name in [*options] if name in WORKSPACE}
+        box = sandbox.open(label, limits=Limits(**options), workspace=Workspace(**start))
         boxes.append(box)
         return box
 

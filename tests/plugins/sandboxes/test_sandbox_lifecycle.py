@@ -16,7 +16,7 @@ import pytest
 
 from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.protocols import Box, Sandbox
-from camg.types import Limits
+from camg.types import Change, Limits, Workspace
 from camg_sandboxes import folders
 from camg_sandboxes.box import AgentBox
 from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox
@@ -239,12 +239,12 @@ def test_closing_the_sandbox_ends_its_boxes(bwrap_works: None) -> None:
 def test_what_cannot_open_is_a_clear_fault(sandbox: BwrapSandbox, tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(InfrastructureFault, match="not a folder"):
-        sandbox.open("x", limits=Limits(), base=tmp_path / "absent")
+        sandbox.open("x", limits=Limits(), workspace=Workspace(base=tmp_path / "absent"))
     for inside in ("relative", "/usr/x", "/a/../b", "/"):
         with pytest.raises(InfrastructureFault):
-            sandbox.open("x", limits=Limits(), inputs={inside: tmp_path})
+            sandbox.open("x", limits=Limits(), workspace=Workspace(inputs={inside: tmp_path}))
     with pytest.raises(InfrastructureFault, match="does not exist"):
-        sandbox.open("x", limits=Limits(), inputs={"/inputs": tmp_path / "absent"})
+        sandbox.open("x", limits=Limits(), workspace=Workspace(inputs={"/inputs": tmp_path / "absent"}))
     assert descriptors() == before
 
 
@@ -261,3 +261,41 @@ def test_a_bwrap_that_fails_is_a_fault_with_its_words(bwrap_works: None, tmp_pat
     sandbox.close()
     with pytest.raises(BackendUnavailable, match="not found at /nowhere"):
         BwrapSandbox(BwrapConfig(program="/nowhere")).open("x", limits=Limits())
+
+
+def test_variables_of_a_workspace_reach_every_command(open_box: Callable[..., Box]) -> None:
+    box = open_box(variables={"PYTHONPATH": "/workspace/src", "GREETING": "two words"})
+    assert box.run('echo "$GREETING"; python3 -c "import sys; print(sys.path[1])"').output == (
+        b"two words\n/workspace/src\n"
+    )
+
+
+def test_hidden_paths_are_empty_and_absent_ones_do_no_harm(open_box: Callable[..., Box]) -> None:
+    folder = open_box().run("python3 -c 'import json; print(json.__path__[0])'").output.decode().strip()
+    box = open_box(hidden=(folder, "/usr/share/no-such-folder"))
+    assert box.run(f"ls -A {folder}").output == b""
+    assert box.run("python3 -c 'from json import loads'").exit_status == 1
+    with pytest.raises(InfrastructureFault, match="hidden"):
+        open_box(hidden=("/workspace",))
+
+
+def test_changes_compare_contents_without_following_links(open_box: Callable[..., Box], tmp_path: Path) -> None:
+    for name, text in {"same": "a", "edited": "b", "gone": "c", "sub/moved": "d", "link": "e"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    box = open_box(base=tmp_path)
+    box.run(
+        "printf B > edited; touch -d @0 edited; rm gone; mv sub/moved sub/here; rm link; ln -s /etc/passwd link; "
+        "mkfifo pipe; echo '#!/bin/sh' > run; chmod +x run; head -c 5000 /dev/zero > zeros; mkdir d; echo x > d/skipped"
+    )
+    found = box.changes(tmp_path, 1000, lambda path: path == "d")
+    assert found == {
+        "edited": Change("file", b"B"),
+        "gone": Change("removed"),
+        "link": Change("symlink"),
+        "pipe": Change("other"),
+        "run": Change("file", b"#!/bin/sh\n", executable=True),
+        "sub/here": Change("file", b"d"),
+        "sub/moved": Change("removed"),
+        "zeros": Change("large"),
+    }

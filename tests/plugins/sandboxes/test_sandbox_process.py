@@ -12,7 +12,7 @@ import pytest
 
 from camg.errors import BackendUnavailable, InfrastructureFault
 from camg.protocols import Box, Sandbox
-from camg.types import Limits
+from camg.types import Limits, Workspace
 from camg_sandboxes import folders
 from camg_sandboxes.process import ProcessConfig, ProcessSandbox, probe
 
@@ -102,12 +102,12 @@ def test_limits_of_processes_memory_time_and_size(box: Box) -> None:
 
 def test_a_base_is_copied(sandbox: ProcessSandbox, tmp_path: Path) -> None:
     (tmp_path / "code.py").write_text("1\n")
-    box = sandbox.open("base", limits=Limits(), base=tmp_path)
+    box = sandbox.open("base", limits=Limits(), workspace=Workspace(base=tmp_path))
     assert box.run("echo 2 >> code.py; cat code.py").output == b"1\n2\n"
     box.close()
     assert (tmp_path / "code.py").read_text() == "1\n"
     with pytest.raises(BackendUnavailable, match="/inputs"):
-        sandbox.open("inputs", limits=Limits(), inputs={"/inputs": tmp_path})
+        sandbox.open("inputs", limits=Limits(), workspace=Workspace(inputs={"/inputs": tmp_path}))
 
 
 def test_closing_leaves_nothing(sandbox: ProcessSandbox) -> None:
