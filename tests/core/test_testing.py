@@ -143,7 +143,7 @@ def test_a_broken_environment_is_named(environment, sentence):
 )
 def test_a_broken_session_is_named(changes, sentence):
     session = type("BrokenSession", (EchoSession,), changes)
-    environment = breaking(open=lambda self, task, box: session(task))
+    environment = breaking(open=lambda self, task, box, boxes: session(task))
     with pytest.raises(AssertionError, match=sentence):
         check_environment(environment)
 
