@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "src" / "camg"
 PLUGINS = ROOT / "plugins"
+DATA = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["ruff"]["extend-exclude"]
 
 LAYERS = [
     {"", "types", "errors"},
@@ -55,7 +57,11 @@ HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "docker", "sglang
 
 
 def modules(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.py") if "__pycache__" not in path.parts)
+    return sorted(
+        path
+        for path in folder.rglob("*.py")
+        if "__pycache__" not in path.parts and not any(path.is_relative_to(ROOT / data) for data in DATA)
+    )
 
 
 def imported(path: Path, *, top: bool = False) -> Iterator[tuple[int, str]]:
