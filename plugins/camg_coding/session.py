@@ -15,6 +15,8 @@ from camg.types import Action, CheckpointVerdict, EndReason, Observation, Outcom
 from camg.workspace.shell import SHELL_COMMAND
 from camg_coding.config import CHECKPOINT_PENALTY, SENTINEL
 
+_DETAIL_CHARACTERS = 64 << 10  # of each text that is kept with the episode
+
 
 class Texts(Protocol):
     """How an episode reads."""
@@ -108,23 +110,37 @@ class CodingSession:
         """Grade a submission; what was never submitted scores 0. Raises :class:`InfrastructureFault`."""
         submitted = reason is EndReason.TERMINATED
         grade = self._grade() if submitted else Grade(complete=False, reason=f"never submitted ({reason.value})")
-        wrong = submitted and not grade.resolved
-        silent = not submitted and not self._count["executed"]
-        failed = len(grade.still_failing) + len(grade.broken)
+        reward = float(grade.resolved)
+        failed = (*grade.still_failing, *grade.broken)
         metrics: dict[str, float] = {
             **self._count,
             "submitted": submitted,
-            "wrong_fix": wrong and not grade.too_large,
-            "too_large": grade.too_large,
-            "never_submitted": not submitted and not silent,
-            "unparseable": silent,
-            "tests_passed": (grade.listed - failed) / grade.listed if grade.listed else 0.0,
+            "tests_passed": (grade.listed - len(failed)) / grade.listed if grade.listed else 0.0,
             "changed_files": grade.changed,
             "grading_seconds": grade.seconds,
         }
-        return float(grade.resolved), Outcome(
-            float(grade.resolved), grade.resolved, score=float(grade.resolved), metrics=metrics
+        details = {
+            "submission": grade.patch,
+            "left out of it": "\n".join(f"{path}: {reason}" for path, reason in grade.dropped.items()),
+            "tests that fail": "\n".join(failed),
+            "grading": grade.reason,
+        }
+        return reward, Outcome(
+            success=reward,
+            complete=grade.resolved,
+            score=reward,
+            metrics=metrics,
+            failure=self._failure(submitted, grade),
+            details={name: text[:_DETAIL_CHARACTERS] for name, text in details.items() if text},
         )
+
+    def _failure(self, submitted: bool, grade: Grade) -> str:
+        """The classes of the paper's D.6."""
+        if grade.resolved:
+            return ""
+        if submitted:
+            return "submission too large" if grade.too_large else "wrong fix"
+        return "never submitted" if self._count["executed"] else "unparseable"
 
     def close(self) -> None:
         """Nothing is held outside this object: graders close their own boxes."""

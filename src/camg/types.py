@@ -236,13 +236,17 @@ class Outcome:
     """What the environment says of a whole episode.
 
     ``success`` in [0, 1] is the environment's own measure (Shop: sessions / 6); ``complete`` whether the task is
-    wholly solved; ``score`` any native figure; ``metrics`` free diagnostics.
+    wholly solved; ``score`` any native figure; ``metrics`` free diagnostics. ``failure`` names in the environment's
+    own classes why the task is not wholly solved; evaluations count them. ``details`` are texts for replay (a text that
+    is a unified diff is shown in colour).
     """
 
     success: float
     complete: bool
     score: float = 0.0
     metrics: Mapping[str, float] = field(factory=dict)
+    failure: str = ""
+    details: Mapping[str, str] = field(factory=dict)
 
 
 @frozen

@@ -406,3 +406,18 @@ def test_the_moving_mean():
 def test_configs_are_frozen(toy):
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         toy[1].memory = "other"
+
+
+def test_a_replay_shows_a_unified_diff_in_its_colours():
+    from camg.report.replay import text_or_diff
+
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n kept\n-old\n+new\x1b[2J"
+    assert list(text_or_diff(diff)) == [
+        ("title", "   --- a/x.py"),
+        ("title", "   +++ b/x.py"),
+        ("note", "   @@ -1,2 +1,2 @@"),
+        ("plain", "    kept"),
+        ("removed", "   -old"),
+        ("added", "   +new\\x1b[2J"),
+    ]
+    assert {style for style, _ in text_or_diff("+ a list\n- of things")} == {"seen"}

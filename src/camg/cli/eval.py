@@ -13,7 +13,7 @@ from camg.cli.summary import print_table
 from camg.config import RunConfig
 from camg.config.rundir import saved_configs
 from camg.errors import ExitCode, UsageError
-from camg.report.format import percent
+from camg.report.format import composition, percent
 from camg.types import Sampling
 
 
@@ -112,3 +112,6 @@ def _print(result: dict[str, Any], config: RunConfig) -> None:
                 ]
             )
     print_table(table)
+    for env, row in result["environments"].items():
+        if row["failures"]:
+            click.echo(f"\n{env}, not wholly solved: {composition(row['failures'])}")

@@ -21,6 +21,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "good": {"fg": "green"},
     "bad": {"fg": "red"},
     "note": {"dim": True},
+    "added": {"fg": "green"},
+    "removed": {"fg": "red"},
     "plain": {},
 }
 

@@ -10,7 +10,7 @@ import click
 from camg.cli.options import echo_json
 from camg.config import RunConfig, RunDirectory
 from camg.config.toml import format_value
-from camg.report.format import duration, percent
+from camg.report.format import composition, duration, percent
 
 
 def dry_run(configs: Sequence[RunConfig], *, as_json: bool) -> None:
@@ -100,6 +100,8 @@ def outcome_lines(cell: Mapping[str, Any]) -> list[str]:
         if faults := (last.get("environments") or {}).get(env, {}).get("faults"):
             parts.append(f"{faults} held-out episodes could not be run (the reasons are in the cell's errors.jsonl)")
         lines.append(f"  {click.style(env, bold=True)}: " + ", ".join(parts))
+        if failures := (last.get("environments") or {}).get(env, {}).get("failures"):
+            lines.append(f"    not wholly solved: {composition(failures)}")
     if lines:
         lines.append("  (held-out tasks, at the training temperature)")
     return lines or ["  no evaluation was made (evaluation.tasks = 0)"]

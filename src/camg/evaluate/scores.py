@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from attrs import asdict, frozen
+from attrs import asdict, field, frozen
 
 from camg.evaluate.statistics import Interval, bootstrap_mean, clopper_pearson
 from camg.types import Episode
@@ -16,7 +17,8 @@ class Score:
     """One environment. ``success`` and ``complete`` are None (N/A) when an episode faulted through all reruns.
 
     ``success`` is the environment's own measure, for Shop a mean of fractions, hence a bootstrap interval;
-    ``complete`` counts wholly solved episodes, hence Clopper-Pearson.
+    ``complete`` counts wholly solved episodes, hence Clopper-Pearson. ``failures``: how many of the others there are
+    in each of the environment's classes, most frequent first (paper D.6 for Coding).
     """
 
     episodes: int
@@ -25,6 +27,7 @@ class Score:
     complete: Interval | None
     turns: float
     replacements: float
+    failures: Mapping[str, int] = field(factory=dict)
 
 
 def score(episodes: Iterable[Episode], expected: Mapping[str, int]) -> dict[str, Score]:
@@ -45,6 +48,7 @@ def _score(episodes: Sequence[Episode], expected: int) -> Score:
         complete=clopper_pearson(sum(episode.outcome.complete for episode in episodes), count) if whole else None,
         turns=sum(len(episode.turns) for episode in episodes) / max(1, count),
         replacements=sum(len(episode.replacements) for episode in episodes) / max(1, count),
+        failures=dict(Counter(e.outcome.failure for e in episodes if e.outcome.failure).most_common()),
     )
 
 

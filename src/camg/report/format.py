@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 def percent(fraction: float | None) -> str:
     """``0.1234`` -> ``"12.3 %"``; None -> ``"n/a"``."""
@@ -25,3 +27,9 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def composition(counts: Mapping[str, int]) -> str:
+    """``{"wrong fix": 58, "never submitted": 35}`` -> ``"wrong fix 58 (62.4 %), never submitted 35 (37.6 %)"``."""
+    total = sum(counts.values())
+    return ", ".join(f"{name} {count} ({percent(count / total)})" for name, count in counts.items())

@@ -9,7 +9,7 @@ from camg.types import Episode, Event, Manifest, Turn, TurnKind
 from camg.workspace.checkpoint import changed_paths
 
 Piece = tuple[str, str]
-"""A style and a text: ``title``, ``said``, ``seen``, ``good``, ``bad``, ``note``, ``plain``."""
+"""A style and a text: ``title``, ``said``, ``seen``, ``good``, ``bad``, ``note``, ``plain``, ``added``, ``removed``."""
 
 
 SHORT = 40
@@ -62,6 +62,26 @@ def _tail(episode: Episode) -> Iterator[Piece]:
     )
     if outcome.metrics:
         yield "note", ", ".join(f"{name} {value:g}" for name, value in outcome.metrics.items())
+    if outcome.failure:
+        yield "bad", f"why not: {_printable(outcome.failure)}"
+    for name, text in outcome.details.items():
+        if text:
+            yield "title", f"{_printable(name)}:"
+            yield from text_or_diff(text)
+
+
+def text_or_diff(text: str) -> Iterator[Piece]:
+    """The lines of a text; those of a unified diff in its colours."""
+    lines = _lines(text)
+    is_diff = any(line.startswith("@@ -") for line in lines)
+    for line in lines:
+        yield (_diff_style(line) if is_diff else "seen"), f"   {line}"
+
+
+def _diff_style(line: str) -> str:
+    if line.startswith(("diff --git", "--- ", "+++ ", "new file", "deleted file", "similarity", "rename ")):
+        return "title"
+    return {"+": "added", "-": "removed", "@": "note"}.get(line[:1], "plain")
 
 
 def _turn(turn: Turn, advantage: float | None) -> Iterator[Piece]:
@@ -73,7 +93,8 @@ def _turn(turn: Turn, advantage: float | None) -> Iterator[Piece]:
     yield from (("said", f"   > {line}") for line in _lines(turn.text))
     if turn.action.fault:
         yield "bad", _printable(f"     no action: {turn.action.fault} ({turn.action.fault_detail})")
-    yield from (("seen", f"   < {line}") for line in _lines(turn.observation.shown) if turn.kind is TurnKind.RESPONSE)
+    if turn.kind is TurnKind.RESPONSE:
+        yield from ((style, f"   < {line[3:]}") for style, line in text_or_diff(turn.observation.shown))
     yield from _consequences(turn, advantage)
 
 
