@@ -136,7 +136,7 @@ class DummyBox:
 class DummySandbox:
     def __init__(self, config: Any) -> None: ...
 
-    def open(self, label: str, *, limits: Any, base: Any = None, inputs: Any = None) -> DummyBox:
+    def open(self, label: str, *, limits: Any, workspace: Any = None) -> DummyBox:
         return DummyBox()
 
     def reconcile(self) -> int:
@@ -146,12 +146,12 @@ class DummySandbox:
 
 
 class BrokenSandbox(DummySandbox):
-    def open(self, label: str, *, limits: Any, base: Any = None, inputs: Any = None) -> DummyBox:
+    def open(self, label: str, *, limits: Any, workspace: Any = None) -> DummyBox:
         raise InfrastructureFault("user namespaces are switched off")
 
 
 class RefusingSandbox(DummySandbox):
-    def open(self, label: str, *, limits: Any, base: Any = None, inputs: Any = None) -> DummyBox:
+    def open(self, label: str, *, limits: Any, workspace: Any = None) -> DummyBox:
         raise BackendUnavailable("there is no kernel support", hint="`camg doctor` knows more.")
 
 
