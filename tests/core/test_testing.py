@@ -244,7 +244,7 @@ def test_the_folder_sandbox_passes_except_for_isolation():
 
 def test_a_sandbox_that_shares_its_workspace_is_named(tmp_path):
     class Shared(FolderSandbox):
-        def open(self, label, *, limits, base=None, inputs=None):
+        def open(self, label, *, limits, workspace=None):
             box = FolderBox(limits)
             box.root = tmp_path
             box.close = lambda: None
