@@ -22,8 +22,8 @@ FILES = sorted(
     and not any(part == "__pycache__" or part.startswith(".") for part in path.relative_to(PACKAGES).parts)
 )
 TESTS = range(60, 121)
-LINES = range(250, 641)
-"""Lines of a library that are not blank, docstrings counted."""
+LINES = range(250, 501)
+"""Lines of a library that hold code: no blank ones, comments and docstrings."""
 
 CLOCKS = {"time", "random", "datetime", "socket", "urllib", "subprocess", "threading", "asyncio"}
 """What would make a suite slow, flaky or dependent on the machine."""
@@ -39,6 +39,15 @@ def library(project: Path) -> Path:
 
 def copied(project: Path, where: Path) -> Path:
     return Path(shutil.copytree(project, where / "copy", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def lines_of_code(source: str) -> int:
+    """Statements without their docstrings and comments, in the one layout of ``ast.unparse``: a little shorter."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            node.body = node.body[1:] or [ast.Pass()]
+    return len([line for line in ast.unparse(tree).splitlines() if line.strip()])
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
@@ -101,9 +110,8 @@ def test_names_shadow_nothing(project):
 @every_project
 def test_size_and_documentation(project):
     modules = [path for path in library(project).rglob("*.py") if path.name != "__init__.py"]
-    lines = [line for path in modules for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    assert 2 <= len(modules) <= 6
-    assert len(lines) in LINES
+    assert 2 <= len(modules) <= 5
+    assert sum(lines_of_code(path.read_text(encoding="utf-8")) for path in modules) in LINES
     for path in library(project).rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         assert ast.get_docstring(tree), f"{path.name} has no docstring"
@@ -143,7 +151,7 @@ def test_wrappers_are_somewhere():
         for path in library(project).rglob("*")
         if path.suffix == ".py"
     ]
-    assert sum(isinstance(node, ast.Try | ast.With) for tree in trees for node in ast.walk(tree)) >= 8
+    assert sum(isinstance(node, ast.Try | ast.With) for tree in trees for node in ast.walk(tree)) >= 12
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGES).as_posix())

@@ -32,9 +32,10 @@ def days_before_year(year):
 
 def weekday_number(name):
     """0 for ``mon`` to 6 for ``sun``; raises ``DayError``."""
-    if name not in WEEKDAYS:
-        raise DayError(f"expected one of {', '.join(WEEKDAYS)}, got {name!r}")
-    return WEEKDAYS.index(name)
+    try:
+        return WEEKDAYS.index(name)
+    except ValueError:
+        raise DayError(f"expected one of {', '.join(WEEKDAYS)}, got {name!r}") from None
 
 
 @total_ordering

@@ -42,7 +42,10 @@ class IntervalMap(Container):
 
     def get(self, point, default=None):
         """The value at a point, else ``default``."""
-        return self[point] if point in self else default
+        try:
+            return self[point]
+        except KeyError:
+            return default
 
     def set(self, start, stop, value):
         """Map ``[start, stop)`` to ``value``; raises ``ValueError`` unless ``start < stop``."""

@@ -42,9 +42,10 @@ class PriorityQueue(Container):
 
     def peek(self):
         """The first item; raises ``EmptyError``."""
-        if not self._heap:
-            raise EmptyError("the queue is empty")
-        return self._heap[0][2]
+        try:
+            return self._heap[0][2]
+        except IndexError:
+            raise EmptyError("the queue is empty") from None
 
     def priority(self, item):
         """The priority of an item; raises ``KeyError``."""

@@ -70,7 +70,7 @@ def test_lookup_of_attributes():
         ("{% end %}", "closes nothing"),
         ("{% else %}", "closes nothing"),
         ("{% while x %}{% end %}", "unknown statement"),
-        ("{% for x %}{% end %}", "unknown statement"),
+        ("{% for x in %}{% end %}", "unknown statement"),
     ],
 )
 def test_faults(template, message):

@@ -55,7 +55,7 @@ def test_quoted_keys():
     ("text", "message"),
     [
         ("a = 1\na = 2", "line 2: 'a' appears twice"),
-        ("[s]\nx = 1\n[s]\ny = 2", "section s appears twice"),
+        ("[s]\nx = 1\n[s]\ny = 2", "line 3: section s appears twice"),
         ("a 1", "line 1, column 3: expected '=', got 1"),
         ("a = 1 b = 2", "expected a new line, got 'b'"),
         ("[a", r"expected '\]', got the end"),
@@ -70,7 +70,9 @@ def test_refused(text, message):
 
 
 def test_a_value_is_no_section():
-    with pytest.raises(TarnError):
+    with pytest.raises(ParseError, match="line 1: 'a' appears twice"):
+        loads("a = 1\n[a]\nx = 1")
+    with pytest.raises(TarnError, match="line 3: "):
         loads("a = 1\n[b]\nx = a.y")
 
 

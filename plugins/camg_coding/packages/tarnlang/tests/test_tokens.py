@@ -20,8 +20,8 @@ def kinds(text):
         ("0", 0),
         ("42", 42),
         ("1_000", 1000),
-        ("0xff", 255),
-        ("0X1_0", 16),
+        ("0.5", 0.5),
+        ("7_0.2_5", 70.25),
         ("1.5", 1.5),
         ("2e3", 2000.0),
         ("1.5E-2", 0.015),
@@ -34,7 +34,7 @@ def test_numbers(text, value):
 
 
 def test_malformed_numbers():
-    for text in ("0x", "1__0.5_", "0x_"):
+    for text in ("1__0", "1__0.5_", "2_"):
         with pytest.raises(TokenError, match="malformed number"):
             tokenize(text)
 
@@ -46,7 +46,7 @@ def test_malformed_numbers():
         ('""', ""),
         (r'"a\nb\tc"', "a\nb\tc"),
         (r'"say \"hi\" \\"', 'say "hi" \\'),
-        (r'"\u{e9}"', "é"),
+        ('"é"', "é"),
         (r"'raw \n'", r"raw \n"),
         ("'a \"quoted\" word'", 'a "quoted" word'),
     ],
@@ -61,7 +61,7 @@ def test_strings(text, value):
         ('"open', "unterminated"),
         ("'open\n'", "unterminated"),
         (r'"\q"', "unknown escape"),
-        (r'"\u{zz}"', "no such character"),
+        (r'"\u{e9}"', "unknown escape"),
         ("a $ b", "unexpected character"),
     ],
 )

@@ -3,7 +3,7 @@
 import re
 
 from tarnlang.errors import EvaluationError, ParseError
-from tarnlang.evaluator import Evaluator, Scope
+from tarnlang.evaluator import Evaluator, Scope, text as shown
 from tarnlang.parser import RESERVED, parse_document, parse_expression
 
 PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -22,34 +22,22 @@ def loads(text, variables=None):
     """
     entries, sections = parse_document(text)
     root = {}
+    outer = Scope(variables or {})
     for path in sections:
-        _section(root, path)
+        _scope(root, path, outer)
     for entry in entries:
-        table = _section(root, entry.section)
-        if entry.key in table:
+        scope = _scope(root, entry.section, outer)
+        if entry.key in scope.values:
             raise ParseError(f"{entry.key!r} appears twice", entry.line)
-        scope = _scope(root, entry.section, Scope(variables or {}))
-        table[entry.key] = Evaluator(scope).value(entry.expression)
+        scope.values[entry.key] = Evaluator(scope).value(entry.expression)
     return root
 
 
-def _section(root, path):
-    """The dictionary at ``path``, made where it is missing."""
-    table = root
-    for name in path:
-        table = table.setdefault(name, {})
-        if not isinstance(table, dict):
-            raise ParseError(f"{name!r} is both a value and a section")
-    return table
-
-
 def _scope(root, path, outer):
-    """The scope inside the section at ``path``."""
+    """The scope of the section at ``path``, whose dictionaries are made where they are missing."""
     scope = Scope(root, outer)
-    table = root
     for name in path:
-        table = table[name]
-        scope = Scope(table, scope)
+        scope = Scope(scope.values.setdefault(name, {}), scope)
     return scope
 
 
@@ -88,12 +76,8 @@ def _key(key):
 
 def literal(value):
     """One value as text of the language: strings in double quotes with escapes, ``true``, ``false``, ``null``."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
+    if value is None or isinstance(value, int | float):
+        return shown(value)
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace('"', '\\"')
         return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t").replace("\r", "\\r") + '"'

@@ -12,7 +12,15 @@ ARITHMETIC = {
     "%": operator.mod,
     "**": operator.pow,
 }
-COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda left, right: left in right,
+}
 
 
 def is_number(value):
@@ -41,12 +49,6 @@ def _join(separator, items):
     return separator.join(text(item) for item in items)
 
 
-def _clamp(value, low, high):
-    if low > high:
-        raise ValueError(f"clamp: {low} is above {high}")
-    return min(max(value, low), high)
-
-
 def text(value):
     """A value as ``str()`` of the language shows it: ``true``, ``false``, ``null``; lists as ``[a, b]``."""
     if value is None:
@@ -60,7 +62,6 @@ def text(value):
 
 FUNCTIONS = {
     "abs": abs,
-    "clamp": _clamp,
     "int": int,
     "join": _join,
     "len": len,
@@ -138,20 +139,10 @@ class Evaluator:
         left = self.value(node.operands[0])
         for symbol, operand in zip(node.operators, node.operands[1:]):
             right = self.value(operand)
-            if not self.holds(symbol, left, right):
+            if not COMPARE[symbol](left, right):
                 return False
             left = right
         return True
-
-    def holds(self, symbol, left, right):
-        """Does ``left symbol right`` hold?"""
-        if symbol == "==":
-            return left == right
-        if symbol == "!=":
-            return left != right
-        if symbol == "in":
-            return left in right
-        return COMPARE[symbol](left, right)
 
     def visit_choice(self, node):
         return self.value(node.then if self.value(node.condition) else node.otherwise)

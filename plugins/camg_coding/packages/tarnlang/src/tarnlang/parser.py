@@ -145,9 +145,10 @@ class Parser:
             if self.current.kind == NEWLINE:
                 self.take()
             elif self.at("["):
+                line = self.current.line
                 section = self.heading()
                 if section in sections:
-                    raise ParseError(f"section {'.'.join(section)} appears twice", self.current.line)
+                    raise ParseError(f"section {'.'.join(section)} appears twice", line)
                 sections.append(section)
             else:
                 line = self.current.line

@@ -115,22 +115,17 @@ class Tokenizer(Scanner):
         return Token(OPERATOR, self.operator(), line, column)
 
     def number(self):
-        """An integer (decimal or ``0x``), or a float; ``_`` may stand between digits."""
+        """An integer, or a float (with a point or an exponent); ``_`` may stand between digits."""
         line, column = self.line, self.column
-        if self.peek() == "0" and self.peek(1) in ("x", "X"):
-            self.advance(2)
-            digits = self.take_while(lambda each: each in "0123456789abcdefABCDEF_")
-            convert = lambda text: int(text, 16)
-        else:
-            digits = self.take_while(lambda each: each.isdigit() or each == "_")
-            convert = int
-            if self.peek() == "." and self.peek(1).isdigit():
-                digits += self.advance() + self.take_while(lambda each: each.isdigit() or each == "_")
-                convert = float
-            exponent = self.peek(2) if self.peek(1) in ("+", "-") else self.peek(1)
-            if self.peek() in ("e", "E") and exponent.isdigit():
-                digits += self.advance(2) + self.take_while(str.isdigit)
-                convert = float
+        digits = self.take_while(lambda each: each.isdigit() or each == "_")
+        convert = int
+        if self.peek() == "." and self.peek(1).isdigit():
+            digits += self.advance() + self.take_while(lambda each: each.isdigit() or each == "_")
+            convert = float
+        exponent = self.peek(2) if self.peek(1) in ("+", "-") else self.peek(1)
+        if self.peek() in ("e", "E") and exponent.isdigit():
+            digits += self.advance(2) + self.take_while(str.isdigit)
+            convert = float
         try:
             return convert(digits)
         except ValueError:
@@ -152,18 +147,10 @@ class Tokenizer(Scanner):
         return value
 
     def escape(self):
-        """``\\n \\t \\r \\0 \\" \\\\`` or ``\\u{HEX}``."""
+        """``\\n \\t \\r \\0 \\" \\\\``."""
         line, column = self.line, self.column
         self.advance()
         letter = self.advance()
-        if letter == "u" and self.peek() == "{":
-            self.advance()
-            digits = self.take_while(lambda each: each not in '}"\n')
-            self.advance()
-            try:
-                return chr(int(digits, 16))
-            except (ValueError, OverflowError):
-                raise TokenError(f"no such character {digits!r}", line, column) from None
         if letter not in ESCAPES:
             raise TokenError(f"unknown escape \\{letter}", line, column)
         return ESCAPES[letter]

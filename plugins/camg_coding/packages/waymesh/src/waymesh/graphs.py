@@ -1,5 +1,7 @@
 """Graphs with weighted edges."""
 
+from contextlib import suppress
+
 
 class GraphError(ValueError):
     """An unknown node, a missing edge, or an edge that cannot be."""
@@ -59,16 +61,18 @@ class BaseGraph:
         self._known(node)
         del self._next[node]
         for targets in self._next.values():
-            targets.pop(node, None)
+            with suppress(KeyError):
+                del targets[node]
 
     def has_edge(self, source, target):
         return source in self._next and target in self._next[source]
 
     def weight(self, source, target):
         """The weight of an edge; raises ``GraphError`` if there is none."""
-        if not self.has_edge(source, target):
-            raise GraphError(f"there is no edge from {source!r} to {target!r}")
-        return self._next[source][target]
+        try:
+            return self._next[source][target]
+        except KeyError:
+            raise GraphError(f"there is no edge from {source!r} to {target!r}") from None
 
     def neighbours(self, node):
         """``(target, weight)`` of the edges that leave a node."""
