@@ -136,6 +136,8 @@ def follow(pid: int, pipes: tuple[Pipe, Pipe], wake: int) -> tuple[int, str]:
 def main(folder: str) -> int:
     """Returns the child's exit status (128 + n when signal n ended it)."""
     job = eval(slurp(folder + "/job"), {})  # written by the worker
+    job["root"] = os.getcwd()
+    job["roots"] = [os.path.normpath(os.path.join(os.getcwd(), root)) for root in job["roots"]]
     dumpable(0)
     events, output, gate, wake = (os.pipe() for _ in range(4))
     for descriptor in wake:

@@ -30,7 +30,6 @@ from camg.types import CommandResult, Limits
 from camg_coding.config import PACKAGES
 from camg_coding.records import Profile
 
-ROOT = "/workspace"
 OUTCOMES = frozenset(("passed", "failed", "skipped", "xfailed", "xpassed", "error"))
 OUTPUT = 32 << 10  # bytes of a run's output that are kept
 _EVENTS = 64 << 20  # bytes of events, uncompressed
@@ -87,8 +86,7 @@ def run_suite(
     folder, nonce = f".{secrets.token_hex(8)}", secrets.token_hex(32)
     job = {
         "tests": list(tests or profile.tests),
-        "root": ROOT,
-        "roots": [os.path.normpath(f"{ROOT}/{root}") for root in profile.roots],
+        "roots": list(profile.roots),
         "packages": [PACKAGES],
         "arguments": list(profile.arguments),
         "canaries": canaries,
@@ -102,9 +100,8 @@ def run_suite(
         return SuiteResult({}, False, f"the harness could not be placed: {error}")
     flags = "-s -S -B" if profile.runner == "pytest" else "-I -S -B"
     variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in _VARIABLES.items())
-    command = (
-        f"unset PYTHONPATH PYTHONHOME; export {variables}; exec python {flags} {folder}/harness.py {ROOT}/{folder}"
-    )
+    run = f"exec python {flags} {folder}/harness.py {folder}"
+    command = f"unset PYTHONPATH PYTHONHOME; export {variables}; {run}"
     result = box.run(command, wall_seconds=limit)
     return judge(result, nonce, canaries, limit)
 
