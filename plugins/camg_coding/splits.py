@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from camg_coding.config import EVAL_TASKS
-from camg_coding.importers.names import key_of, same_name
+from camg_coding.names import key_of, same_name
 from camg_coding.records import Instance
 from camg_coding.store import TaskSet
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from camg.errors import DataError
-from camg_coding.importers.names import split_mirror
 from camg_coding.importers.patch import patch_paths
 from camg_coding.importers.report import Malformed
 from camg_coding.importers.testids import file_of, id_list, is_node_id
+from camg_coding.names import split_mirror
 from camg_coding.records import BUG, FIX, Instance
 
 SWE_SMITH, SWE_BENCH, SWE_GYM = "swe-smith", "swe-bench", "swe-gym"

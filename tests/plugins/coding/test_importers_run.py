@@ -1,0 +1,307 @@
+"""Imported rows that run here: repositories built at the rows' commits, tasks proven in real boxes, the rest named."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from camg.errors import DataError
+from camg_coding.build.packages import Installed, copy_distributions
+from camg_coding.build.profile import describe
+from camg_coding.build.sources import from_repository
+from camg_coding.importers import import_rows, read_held_out, repository_option
+from camg_coding.importers.prove import changed_tree
+from camg_coding.prepare import public_tree
+from camg_coding.records import Profile
+from camg_coding.splits import split
+from camg_coding.store import read_set, write_profile
+
+DATA = Path(__file__).parent / "data"
+
+KETTLE = {
+    "kettle/__init__.py": "",
+    "kettle/heat.py": '"""Invented: when does the water boil?"""\n\n\ndef boils(celsius):\n    return celsius >= 100\n',
+    "kettle/lid.py": "def closed():\n    return True\n",
+    "tests/test_heat.py": "import pytest\n\nfrom kettle.heat import boils\n\n\n"
+    "def test_boils_at_a_hundred():\n    assert boils(100)\n\n\n"
+    '@pytest.mark.parametrize("celsius", [pytest.param(0, id="ice [0]")])\n'
+    "def test_cold(celsius):\n    assert not boils(celsius)\n",
+    "tests/test_lid.py": "from kettle.lid import closed\n\n\n"
+    "class TestLid:\n    def test_closed(self):\n        assert closed()\n",
+}
+PANTRY = {
+    "src/pantry/__init__.py": "",
+    "src/pantry/shelf.py": 'class Shelf:\n    """Invented: jars in a row."""\n\n    def __init__(self, jars):\n'
+    "        self.jars = jars\n\n    def first(self):\n        return self.jars[1]\n",
+    "tests/test_shelf.py": "from pantry.shelf import Shelf\n\n\ndef test_empty():\n    assert not Shelf([]).jars\n",
+}
+FIX = """diff --git a/src/pantry/shelf.py b/src/pantry/shelf.py
+--- a/src/pantry/shelf.py
++++ b/src/pantry/shelf.py
+@@ -5,4 +5,4 @@ class Shelf:
+         self.jars = jars
+ 
+     def first(self):
+-        return self.jars[1]
++        return self.jars[0]
+"""
+TESTS = """diff --git a/tests/test_shelf.py b/tests/test_shelf.py
+--- a/tests/test_shelf.py
++++ b/tests/test_shelf.py
+@@ -3,3 +3,7 @@ from pantry.shelf import Shelf
+ 
+ def test_empty():
+     assert not Shelf([]).jars
++
++
++def test_first():
++    assert Shelf(["plum", "fig"]).first() == "plum"
+"""
+
+
+def git(folder: Path, *arguments: str) -> str:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+    command = ["git", *who, "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.strip()
+
+
+def commit(folder: Path, files: Mapping[str, str]) -> str:
+    """Commit ``files`` in a repository; its id."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    if not (folder / ".git").exists():
+        git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "state")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def offline(out: Path, folder: Path, revision: str, repo: str) -> Profile:
+    """The steps of a build without pip: pytest comes from the running interpreter."""
+    tree = out / "making"
+    out.mkdir(parents=True, exist_ok=True)
+    owner, _, name = repo.partition("/")
+    source = evolve(from_repository(folder, revision, tree), owner=owner, repo=name)
+    profile = evolve(describe(tree, source, Installed()), timeout=30.0)
+    write_profile(out, profile)
+    tree.rename(out / "repos" / profile.key / "tree")
+    copy_distributions(["pytest"], out / "repos" / profile.key / "packages")
+    return profile
+
+
+def smith_rows(commit: str) -> list[dict[str, Any]]:
+    text = (DATA / "swe_smith_rows.jsonl").read_text().replace("0a1b2c3d", commit[:8])
+    rows = [json.loads(line) for line in text.splitlines()]
+    rows[1]["base_commit"] = commit  # whole, where the others have it in short, in their names
+    return rows
+
+
+@pytest.fixture
+def kettle(tmp_path: Path) -> tuple[Path, str]:
+    """The repository of the SWE-smith rows, which has moved on since: rows must be built at their own commit."""
+    folder = tmp_path / "kettle"
+    wanted = commit(folder, KETTLE)
+    commit(folder, {"kettle/heat.py": "def boils(kelvin):\n    return kelvin > 373\n"})
+    return folder, wanted
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(*rows: Any, name: str = "rows.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    return write
+
+
+def test_smith_rows_are_built_at_their_commit_and_proven(
+    kettle: tuple[Path, str], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    folder, wanted = kettle
+    good, inverted, _ = smith_rows(wanted)
+    harmless = {
+        **good,
+        "instance_id": good["instance_id"].replace("q3w4", "aaaa"),
+        "patch": good["patch"].replace("+    return celsius > 100", "+    return 100 <= celsius"),
+    }
+    elsewhere = {
+        **good,
+        "instance_id": good["instance_id"].replace("q3w4", "bbbb"),
+        "patch": good["patch"].replace("celsius >= 100", "celsius == 100"),
+    }
+    renamed = {
+        **good,
+        "instance_id": good["instance_id"].replace("q3w4", "cccc"),
+        "PASS_TO_PASS": ["tests/test_lid.py::TestLid::test_gone"],
+    }
+    hangs = {
+        **good,
+        "instance_id": good["instance_id"].replace("q3w4", "dddd"),
+        "patch": good["patch"].replace("+    return celsius > 100", "+    __import__('os')._exit(0)"),
+    }
+    said: list[str] = []
+    out = tmp_path / "set"
+    path = write(good, inverted, harmless, elsewhere, renamed, hangs)
+    done = import_rows(path, out, repositories={"TeaHouse/Kettle.git": folder}, say=said.append, build=offline, jobs=2)
+    assert [instance.instance_id for instance in done.instances] == [good["instance_id"], inverted["instance_id"]]
+    assert [(fault.row, fault.reason) for fault in done.rejected] == [
+        (3, "a FAIL_TO_PASS test passes without the repair"),
+        (4, "patch does not apply"),
+        (5, "a listed test does not pass with the repair"),
+        (6, "the suite does not end with the bug"),
+    ]
+    assert "test_gone" in done.rejected[2].detail
+    assert list(done.counts.items())[:4] == [("rows", 6), ("tasks", 2), ("proven here", 2), ("to run by image", 0)]
+    # what the environment reads
+    tasks = read_set(out)
+    assert list(tasks.instances) == [good["instance_id"], inverted["instance_id"]]
+    [profile] = tasks.profiles.values()
+    assert profile.key == f"teahouse__kettle.{wanted[:8]}"
+    assert tasks.about["yield"] == done.counts
+    tree = public_tree(tasks, tasks.instances[good["instance_id"]], git=False)
+    assert "celsius > 100" in (tree / "kettle/heat.py").read_text()
+    assert not (tree / "tests/test_heat.py").exists()  # hidden: it holds a test that must fail
+    assert len(split(tasks, 0, 0.25)["train"]) == 2
+    named = [json.loads(line) for line in (out / "rejected.jsonl").read_text().splitlines()]
+    assert [fault["instance_id"] for fault in named] == [fault.instance_id for fault in done.rejected]
+
+
+def test_bench_rows_get_a_tree_for_each_commit(write: Callable[..., Path], tmp_path: Path) -> None:
+    folder = tmp_path / "pantry"
+    first = commit(folder, PANTRY)
+    second = commit(folder, {"README": "moved on"})
+    base = json.loads((DATA / "swe_bench_rows.json").read_text())[0]
+    row = {**base, "base_commit": first, "patch": FIX, "test_patch": TESTS}
+    later = {**row, "instance_id": "larder__pantry-42", "base_commit": second}
+    idle = {**row, "instance_id": "larder__pantry-43", "patch": FIX.replace("jars[0]", "jars[-1]")}
+    done = import_rows(
+        write(row, later, idle), tmp_path / "set", repositories={"larder/pantry": folder}, build=offline, jobs=2
+    )
+    assert [instance.profile for instance in done.instances] == [
+        f"larder__pantry.{first[:8]}",
+        f"larder__pantry.{second[:8]}",
+    ]
+    assert [fault.reason for fault in done.rejected] == ["a listed test does not pass with the repair"]
+    tasks = read_set(tmp_path / "set")
+    tree = public_tree(tasks, done.instances[0], git=False)
+    assert "jars[1]" in (tree / "src/pantry/shelf.py").read_text()
+    assert "test_first" not in (tree / "tests/test_shelf.py").read_text()
+
+
+def test_a_repository_that_cannot_be_built_leaves_its_rows_to_their_image(
+    kettle: tuple[Path, str], write: Callable[..., Path], tmp_path: Path
+) -> None:
+    good, other, _ = smith_rows("00112233")  # a commit that the checkout does not have
+    said: list[str] = []
+    done = import_rows(
+        write(good, {**other, "image_name": ""}, {**good, "instance_id": other["instance_id"] + "x", "image_name": ""}),
+        tmp_path / "set",
+        format="swe-smith",
+        repositories={"teahouse/kettle": kettle[0]},
+        say=said.append,
+        build=offline,
+    )
+    assert [instance.profile for instance in done.instances] == [""]
+    assert done.counts["to run by image"] == 1
+    assert {fault.reason for fault in done.rejected} == {"not executable"}
+    assert "00112233" in done.rejected[0].detail
+    assert any("cannot be built" in line for line in said)
+
+
+# ---------------------------------------------------------------- without a repository
+def test_rows_wait_for_their_image_or_are_not_executable(write: Callable[..., Path], tmp_path: Path) -> None:
+    good, other, _ = smith_rows("0a1b2c3d")
+    bench = json.loads((DATA / "swe_bench_rows.json").read_text())
+    done = import_rows(write(good, {**other, "image_name": None}, *bench), tmp_path / "set")
+    assert [(fault.row, fault.reason) for fault in done.rejected] == [(2, "not executable"), (4, "not executable")]
+    assert "teahouse/kettle is not at hand" in done.rejected[0].detail
+    assert "is no node id of pytest" in done.rejected[1].detail
+    tasks = read_set(tmp_path / "set")
+    assert {instance.image_name for instance in tasks.instances.values()} == {
+        good["image_name"],
+        "swebench/sweb.eval.x86_64.larder_1776_pantry-41:latest",
+    }
+    with pytest.raises(DataError, match="was not built"):
+        tasks.profile(next(iter(tasks.instances.values())))
+
+
+def test_held_out_repositories_are_left_out_and_forks_named(write: Callable[..., Path], tmp_path: Path) -> None:
+    good, other, _ = smith_rows("0a1b2c3d")
+    fork = {**other, "repo": "somebody/kettle", "instance_id": "somebody__kettle.0a1b2c3d.combine_file__11112222"}
+    bench = json.loads((DATA / "swe_bench_rows.json").read_text())[0]
+    said: list[str] = []
+    listed = tmp_path / "held-out.txt"
+    listed.write_text("# ours\nhttps://github.com/TeaHouse/kettle.git  # figures are reported on it\n\n")
+    done = import_rows(write(good, fork, bench), tmp_path / "set", held_out=read_held_out(listed), say=said.append)
+    assert [(fault.row, fault.reason) for fault in done.rejected] == [(1, "held out")]
+    assert len(done.instances) == 2
+    assert said == [
+        "warning: somebody/kettle has the name of teahouse/kettle, which is held out; it may be a fork of it"
+    ]
+
+
+def test_training_on_swe_bench_is_warned_of(write: Callable[..., Path], tmp_path: Path) -> None:
+    bench = json.loads((DATA / "swe_bench_rows.json").read_text())[0]
+    said: list[str] = []
+    import_rows(write({**bench, "repo": "Django/django"}), tmp_path / "set", say=said.append)
+    assert said[0].startswith("warning: 1 of 1 tasks are of SWE-bench's repositories")
+
+
+def test_an_import_without_a_task_is_one_error_and_writes_nothing(write: Callable[..., Path], tmp_path: Path) -> None:
+    good = smith_rows("0a1b2c3d")[0]
+    with pytest.raises(DataError, match="most often: empty problem statement"):
+        import_rows(write({**good, "problem_statement": ""}), tmp_path / "set")
+    assert not (tmp_path / "set").exists()
+
+
+def test_a_finished_set_is_not_written_over(write: Callable[..., Path], tmp_path: Path) -> None:
+    path = write(smith_rows("0a1b2c3d")[0])
+    import_rows(path, tmp_path / "set")
+    with pytest.raises(DataError, match="Expected a new folder"):
+        import_rows(path, tmp_path / "set")
+
+
+# ---------------------------------------------------------------- options
+def test_a_repository_option_names_a_folder(tmp_path: Path) -> None:
+    assert repository_option(f"Tea/Kettle={tmp_path}") == ("Tea/Kettle", tmp_path)
+    for text in ("tea/kettle", "tea/kettle=", f"kettle={tmp_path}", f"tea/kettle={tmp_path}/none"):
+        with pytest.raises(DataError, match="Expected"):
+            repository_option(text)
+
+
+@pytest.mark.parametrize(("text", "error"), [("# none\n", "found none"), ("a/b\nflask\n", "line 2")])
+def test_a_bad_held_out_list_names_its_line(text: str, error: str, tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_text(text)
+    with pytest.raises(DataError, match=error):
+        read_held_out(path)
+
+
+def test_a_changed_tree_never_writes_through_its_links(tmp_path: Path) -> None:
+    clean = tmp_path / "clean"
+    (clean / "a").mkdir(parents=True)
+    (clean / "a/kept.py").write_text("kept")
+    (clean / "a/gone.py").write_text("gone")
+    (clean / "out").symlink_to(tmp_path)
+    (clean / "a/kept.py").chmod(0o755)
+    tree = tmp_path / "tree"
+    changed_tree(clean, {"a/kept.py": b"new", "a/gone.py": None, "b/made.py": b"made"}, tree)
+    assert (clean / "a/kept.py").read_text() == "kept"
+    assert (clean / "a/gone.py").exists()
+    assert (tree / "a/kept.py").read_text() == "new"
+    assert (tree / "a/kept.py").stat().st_mode & 0o777 == 0o755
+    assert not (tree / "a/gone.py").exists()
+    assert (tree / "b/made.py").read_text() == "made"
+    with pytest.raises(DataError, match="within the repository"):
+        changed_tree(clean, {"out/escaped": b"x"}, tmp_path / "other")
+    assert not (tmp_path / "escaped").exists()
