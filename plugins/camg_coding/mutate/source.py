@@ -7,6 +7,7 @@ at ``\\n``, ``\\r\\n`` or ``\\r`` alone (never at the other characters that ``st
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import re
 import warnings
@@ -62,7 +63,9 @@ class Source:
     def __init__(self, text: str) -> None:
         self.text = text
         base = len(BOM) if text.startswith(BOM) else 0
-        self.tree = parse(text[base:])
+        with silence():
+            self.tree = ast.parse(text[base:])
+            compile(self.tree, "<source>", "exec", dont_inherit=True)  # e.g. a misplaced future import parses
         self.starts = [base, *(match.end() for match in NEWLINE.finditer(text))]
         self.found: Mapping[tuple[str, int], Found] = {
             (found.entity.qualname, found.entity.first_line): found for found in definitions(self.tree)
@@ -141,19 +144,19 @@ class Source:
         )
 
 
-def parse(text: str) -> ast.Module:
-    """The tree, without the warnings about the text that would be printed (or raised, under ``-W error``)."""
+@contextlib.contextmanager
+def silence() -> Iterator[None]:
+    """Without the warnings about a text that would be printed (or raised, under ``-W error``)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return ast.parse(text)
+        yield
 
 
 def statements(text: str) -> list[ast.stmt]:
     """The statements of a text, indented or not; [] for what does not compile, e.g. ``global x`` after a use of x."""
     indented = bool(indentation(text))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with silence():
             tree = ast.parse(f"if True:\n{text}" if indented else text)
             compile(tree, "<mutant>", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -221,7 +224,7 @@ def read(text: str) -> Source:
 def entities(path: str, source: str) -> tuple[Entity, ...]:
     """The functions and classes of a file, in the order of the text, nested ones included.
 
-    Raises :class:`DataError` for a text that Python cannot parse.
+    Raises :class:`DataError` for a text that Python cannot compile.
     """
     try:
         known = read(source).found.values()

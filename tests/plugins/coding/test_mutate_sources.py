@@ -19,9 +19,9 @@ from camg.errors import DataError
 from camg_coding.mutate import STRATEGIES, Bug, Mutation, candidates, combine_file, combine_module, digest, entities
 
 MODULES = """
-    ast bisect calendar cmd codeop collections colorsys configparser contextlib copy csv dataclasses difflib
-    enum fnmatch fractions functools graphlib heapq inspect json.decoder json.encoder keyword locale numbers
-    pprint queue reprlib sched shlex statistics string textwrap token tokenize traceback types typing uuid
+    bisect calendar cmd codeop collections colorsys configparser contextlib copy csv dataclasses difflib
+    enum fnmatch fractions functools graphlib heapq json.decoder json.encoder keyword locale numbers
+    pprint queue reprlib sched shlex statistics string textwrap token tokenize traceback types uuid
     weakref
 """.split()  # noqa: SIM905
 
@@ -67,11 +67,11 @@ def test_every_mutation_of_a_module_keeps_its_promises(module: str) -> None:
     source = source_of(module)
     drawn = list(candidates(f"{module}.py", source, random.Random(0)))
     assert len({(m.qualname, m.first_line, m.strategy) for m in drawn}) == len(drawn)
-    for mutation in random.Random(1).sample(drawn, min(len(drawn), 6)):
+    for mutation in random.Random(1).sample(drawn, min(len(drawn), 5)):
         holds(mutation)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.sampled_from(MODULES), st.sampled_from(list(STRATEGIES)), st.integers(0, 2**32), st.data())
 def test_any_strategy_on_any_entity(module: str, name: str, seed: int, data: st.DataObject) -> None:
     source, strategy = source_of(module), STRATEGIES[name]
@@ -85,7 +85,7 @@ def test_any_strategy_on_any_entity(module: str, name: str, seed: int, data: st.
         holds(Mutation(name, module, entity.qualname, source, after, entity.first_line, entity.last_line))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.sampled_from(MODULES), st.sampled_from(["\r\n", "\r"]), st.integers(0, 2**32))
 def test_other_line_ends_give_the_same_bugs(module: str, newline: str, seed: int) -> None:
     source = source_of(module)
@@ -144,7 +144,10 @@ def test_entities_of_nested_decorated_and_conditional_definitions() -> None:
     assert {e.path for e in entities("p.py", source)} == {"p.py"}
 
 
-@pytest.mark.parametrize("source", ["def f(:\n", "print 'old'\n", "a = \0\n", "x = '\ud800'\n"])
+@pytest.mark.parametrize(
+    "source",
+    ["def f(:\n", "x = 1\nfrom __future__ import annotations\n", "print 'old'\n", "a = \0\n", "x = '\ud800'\n"],
+)
 def test_what_is_no_python_is_named(source: str) -> None:
     with pytest.raises(DataError, match=r"expected Python source, got .*old/p\.py"):
         entities("old/p.py", source)
@@ -170,7 +173,7 @@ def drawn(path: str, module: str) -> list[Mutation]:
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_combine_file_merges_entities_that_are_apart(count: int) -> None:
     pool = drawn("lib/textwrap.py", "textwrap")
-    for seed in range(30):
+    for seed in range(8):
         bug = combine_file(pool, count, random.Random(seed))
         assert bug is not None
         assert bug == combine_file(pool, count, random.Random(seed))
@@ -196,7 +199,7 @@ def test_combine_file_merges_entities_that_are_apart(count: int) -> None:
 
 def test_combine_module_changes_two_files_or_more() -> None:
     pool = drawn("lib/textwrap.py", "textwrap") + drawn("lib/shlex.py", "shlex")
-    for seed in range(20):
+    for seed in range(8):
         bug = combine_module(pool, 3, random.Random(seed))
         assert bug is not None
         assert bug.strategy == "combine_module"

@@ -21,7 +21,7 @@ def outcomes(name: str, source: str, qualname: str | None = None) -> set[str]:
     """Every text that the strategy gives over many seeds, one place changed; the first entity unless one is named."""
     strategy = evolve(STRATEGIES[f"func_pm_{name}"], most=1)
     entity = next(e for e in entities("m.py", source) if qualname in (None, e.qualname) and e.kind in strategy.kinds)
-    found = {strategy.mutate(source, entity, random.Random(seed)) for seed in range(80)}
+    found = {strategy.mutate(source, entity, random.Random(seed)) for seed in range(60)}
     return {text for text in found if text is not None}
 
 
