@@ -3,7 +3,7 @@
 import pytest
 
 from proselet import Column, TemplateError, render
-from proselet.templates import Block, lookup
+from proselet.templates import Block, lookup, parse
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,12 @@ def test_lookup_of_attributes():
 def test_faults(template, message):
     with pytest.raises(TemplateError, match=message):
         render(template, {"x": 1})
+
+
+def test_everything_is_a_block():
+    group = parse("a{{ x }}{% if x %}b{% end %}{% for y in x %}c{% end %}")
+    assert all(isinstance(block, Block) for block in [group, *group.blocks])
+    assert [type(block).__name__ for block in group.blocks] == ["Text", "Field", "Condition", "Loop"]
 
 
 def test_the_base_writes_nothing():

@@ -86,6 +86,9 @@ class SystemTests(Case):
     def test_rank(self):
         self.assertEqual([Matrix([[1, 2], [2, 4]]).rank(), self.a.rank(), Matrix([[0, 0]]).rank()], [1, 2, 0])
 
+    def test_rank_of_a_wide_matrix(self):
+        self.assertEqual([Matrix([[0, 0, 2], [0, 0, 0]]).rank(), Matrix([[0, 0, 1, 3]]).rank()], [1, 1])
+
     def test_reduced(self):
         form, pivots, _ = Matrix([[0, 2, 4], [1, 1, 1]]).reduced()
         self.assertEqual((form, pivots), (Matrix([[1, 0, -1], [0, 1, 2]]), [0, 1]))

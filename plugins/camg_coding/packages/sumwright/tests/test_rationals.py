@@ -107,6 +107,8 @@ class OrderTests(unittest.TestCase):
         self.assertTrue(Ratio(1, 2) <= Ratio(2, 4) <= 1)
         self.assertTrue(Ratio(3, 2) > 1 >= Ratio(3, 3))
         self.assertFalse(Ratio(1, 2) > Ratio(1, 2))
+        self.assertTrue(Ratio(3, 3) >= 1)
+        self.assertFalse(Ratio(1, 3) >= Ratio(1, 2))
 
     def test_sorting(self):
         values = [Ratio(1, 2), Ratio(-3), Ratio(2, 5), Ratio(7, 4)]
