@@ -37,6 +37,7 @@ _WORDS = (
     *("basic", "empty", "single", "nested", "default", "order", "keys", "items", "repeat", "mixed"),
     *("unicode", "large", "small", "reset", "limits", "format"),
 )
+_ENDS = {2: "it was interrupted", 3: "pytest failed", 4: "pytest refused to start"}
 _KINDS = ("fail", "raise", "error", "skip")
 _VARIABLES = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "TZ": "UTC", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
@@ -153,6 +154,8 @@ def judge(result: CommandResult, nonce: str, canaries: Sequence[tuple[str, str]]
         return evolve(found, reason=f"tampered with: {faults[0]}")
     if status != ends[0] or result.exit_status != status:
         return evolve(found, reason=f"it ended with status {status}, but reported {ends[0]}")
+    if status not in (0, 1, 5):
+        return evolve(found, reason=_ENDS.get(status, f"it ended with status {status}"))
     reason = _canary_fault(real, seen, names) or _status_fault(status, [*real.values(), *seen.values()])
     return evolve(found, complete=not reason, reason=reason)
 
@@ -190,7 +193,7 @@ def _canary_fault(real: Mapping[str, str], seen: Mapping[str, str], names: set[s
         return "forged: a test that must not pass was reported as passed"
     ran = {test.rpartition("::")[2] for test in seen}
     if ran != names and (ran or any("::" in test for test in real)):
-        return "forged: results of some tests are missing"
+        return "results of some tests are missing"
     return ""
 
 
@@ -199,10 +202,7 @@ def _status_fault(status: int, outcomes: Sequence[str]) -> str:
     failed = any(outcome in ("failed", "error") for outcome in outcomes)
     if (status == 1 and failed) or (status in (0, 5) and not failed):
         return ""
-    if status in (0, 1, 5):
-        return f"forged: status {status} does not fit the results"
-    words = {2: "it was interrupted", 3: "pytest failed", 4: "pytest refused to start"}
-    return words.get(status, f"it ended with status {status}")
+    return f"forged: status {status} does not fit the results"
 
 
 __all__ = ["SuiteResult", "grading_limits", "judge", "run_suite"]
