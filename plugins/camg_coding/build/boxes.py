@@ -44,9 +44,11 @@ class Pool:
             yield
 
     @contextmanager
-    def opened(self, workspace: Workspace, *, wall_seconds: float | None = None) -> Iterator[Box]:
+    def opened(
+        self, workspace: Workspace, *, wall_seconds: float | None = None, limits: Limits | None = None
+    ) -> Iterator[Box]:
         """A box in one of the places, closed at the end; ``wall_seconds`` raises its limits to that."""
-        limits = LIMITS
+        limits = limits or LIMITS
         if wall_seconds is not None and wall_seconds > limits.wall_seconds:
             limits = evolve(limits, wall_seconds=wall_seconds, cpu_seconds=wall_seconds)
         with self.place():
@@ -83,4 +85,3 @@ def _isolated(registry: Registry) -> Sandbox:
         + (f" ({'; '.join(reasons)})." if reasons else "."),
         hint="`camg doctor` says what to do.",
     )
-

@@ -17,7 +17,10 @@ _WORDS = (
     ("PSF-2.0", r"PYTHON SOFTWARE FOUNDATION LICENSE"),
     ("ISC", r"Permission to use, copy, modify, and/or distribute this software"),
     ("MIT", r"Permission is hereby granted, free of charge"),
-    ("BSD-3-Clause", r"Redistribution and use in source and binary forms[\s\S]*(Neither the name|names of the contributors may not)"),
+    (
+        "BSD-3-Clause",
+        r"Redistribution and use in source and binary forms[\s\S]*(Neither the name|names of the contributors may not)",
+    ),
     ("BSD-2-Clause", r"Redistribution and use in source and binary forms"),
 )
 

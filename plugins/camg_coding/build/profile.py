@@ -18,7 +18,18 @@ from camg_coding.records import Profile
 
 _TEST_FOLDERS = ("tests", "test", "testing")
 _TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test|conftest|tests?)\.py$")
-_NOT_PACKAGES = {"docs", "doc", "examples", "example", "scripts", "tools", "benchmarks", "build", "dist", *_TEST_FOLDERS}
+_NOT_PACKAGES = {
+    "docs",
+    "doc",
+    "examples",
+    "example",
+    "scripts",
+    "tools",
+    "benchmarks",
+    "build",
+    "dist",
+    *_TEST_FOLDERS,
+}
 _NOT_PROJECT = re.compile(r"(^|/)(setup|conftest|noxfile|tasks|fabfile)\.py$")
 
 
@@ -146,7 +157,9 @@ def _tests_as_package(tree: Path, tests: Sequence[str]) -> bool:
     """Whether tests import one another by ``tests.…``, as ``python -m pytest`` from the tree would allow."""
     tops = {PurePosixPath(path).parts[0] for path in tests}
     pattern = re.compile(rf"^\s*(?:from|import)\s+(?:{'|'.join(map(re.escape, sorted(tops)))})[.\s]", re.MULTILINE)
-    files = [file for path in tests for file in ([tree / path] if (tree / path).is_file() else (tree / path).rglob("*.py"))]
+    files = [
+        file for path in tests for file in ([tree / path] if (tree / path).is_file() else (tree / path).rglob("*.py"))
+    ]
     return any(pattern.search(file.read_text(encoding="utf-8", errors="replace")) for file in files)
 
 

@@ -96,7 +96,9 @@ def from_sdist(requirement: str, tree: Path, *, sha256: str = "") -> Source:
         # only this one from source: what its build needs may be installed from wheels
         arguments = ["download", "-q", "--no-deps", "--no-binary", name, "-d", scratch, f"{name}=={version}"]
         pip(arguments, f"the source distribution of {name}=={version}")
-        files = [path for path in Path(scratch).iterdir() if path.name.endswith((".tar.gz", ".zip", ".tgz", ".tar.bz2"))]
+        files = [
+            path for path in Path(scratch).iterdir() if path.name.endswith((".tar.gz", ".zip", ".tgz", ".tar.bz2"))
+        ]
         if len(files) != 1:
             raise DataError(f"Expected one source distribution of {name}=={version}, got {len(files)}.")
         data = files[0].read_bytes()
@@ -209,7 +211,9 @@ def _remote(git: list[str], folder: Path) -> tuple[str, str, str]:
         address = run([*git, "config", "--get", "remote.origin.url"], "git").decode().strip()
     except DataError:
         address = ""
-    found = re.fullmatch(r"(?:https?://|ssh://|git://)?(?:[^/@]*@)?([\w.-]+)(?::\d+)?[:/](.+/)?([^/]+)/([^/]+?)(\.git)?/?", address)
+    found = re.fullmatch(
+        r"(?:https?://|ssh://|git://)?(?:[^/@]*@)?([\w.-]+)(?::\d+)?[:/](.+/)?([^/]+)/([^/]+?)(\.git)?/?", address
+    )
     if not found or "." not in found[1]:  # a path of this machine is no address
         return "local", _name(folder.name), f"local/{_name(folder.name)}"
     return found[3], found[4], f"https://{found[1]}/{found[2] or ''}{found[3]}/{found[4]}"

@@ -1,0 +1,155 @@
+"""One bug on trial: its suite's run, both lists, its patch and its statement, and the proof that its repair passes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable, Sequence
+
+from attrs import evolve, frozen
+
+from camg.errors import CamgError, DataError
+from camg_coding.build.boxes import Pool
+from camg_coding.build.journal import ADMITTED, Outcome
+from camg_coding.build.observe import Observation, observe, public_name
+from camg_coding.build.reference import mutant_seconds
+from camg_coding.build.statement import leak, title_and_text
+from camg_coding.changes import Submission
+from camg_coding.grading.grader import grade
+from camg_coding.grading.suite import SuiteResult, grading_limits, run_suite
+from camg_coding.mutate import Bug, digest
+from camg_coding.patches import apply_patch, unified_diff
+from camg_coding.prepare import touched, workspace
+from camg_coding.records import BUG, Instance, Profile
+from camg_coding.store import TaskSet
+
+SURVIVES = "nothing fails"
+NOTHING_LEFT = "nothing is left that passes"
+INCOMPLETE = "the suite does not end"
+SAME = "the same outcome as another bug of its place"
+NOT_REVERSED = "the reverse patch does not give the clean files"
+GOLD_FAILS = "the repair does not pass"
+NO_STATEMENT = "no statement"
+
+Write = Callable[[Instance, Sequence[Observation]], str]
+"""Writes the statement of a task (:mod:`camg_coding.build.model`). Raises :class:`CamgError`."""
+
+
+@frozen(kw_only=True)
+class Trial:
+    """What the trials of one repository share."""
+
+    tasks: TaskSet  # with the profile alone
+    profile: Profile
+    pool: Pool
+    seed: int
+    write: Write | None = None  # None: the template
+
+    def hold(self, bug: Bug) -> Outcome:
+        """Try one bug. Raises :class:`InfrastructureFault` if no box can be had."""
+        name = digest(bug)
+        result, seen = self._run(bug)
+        fault = self._fault(result)
+        if fault:
+            return Outcome(name, bug.strategy, fault, "" if result.complete else result.reason)
+        try:
+            instance = self._instance(bug, name, result)
+        except DataError as error:
+            return Outcome(name, bug.strategy, NOT_REVERSED, error.message)
+        try:
+            instance = evolve(instance, problem_statement=self._statement(instance, bug, seen))
+        except CamgError as error:
+            return Outcome(name, bug.strategy, NO_STATEMENT, error.message)
+        reason = self._repaired(instance)
+        if reason:
+            shutil.rmtree(self.tasks.folder / "prepared" / instance.instance_id, ignore_errors=True)
+            return Outcome(name, bug.strategy, GOLD_FAILS, reason)
+        return Outcome(name, bug.strategy, ADMITTED, instance=instance)
+
+    def _run(self, bug: Bug) -> tuple[SuiteResult, tuple[Observation, ...]]:
+        """The suite over the tree with the bug, and what a user would see of it."""
+        tree, seconds = self.tasks.tree(self.profile), mutant_seconds(self.profile)
+        start = workspace(self.tasks, self.profile, tree)
+        with self.pool.opened(start, limits=grading_limits(seconds)) as box:
+            for path, (_, after) in bug.files.items():
+                box.write(path, after.encode("utf-8", "surrogateescape"))
+            result = run_suite(box, self.profile, wall_seconds=seconds)
+            failing = self._failing(result)
+            seen = observe(box, self.profile, failing, wall_seconds=seconds) if not self._fault(result) else ()
+        return result, seen
+
+    def _failing(self, result: SuiteResult) -> tuple[str, ...]:
+        return tuple(test for test in self.profile.passing if test not in result.passed)
+
+    def _fault(self, result: SuiteResult) -> str:
+        if not result.complete:
+            return INCOMPLETE
+        failing = self._failing(result)
+        if not failing:
+            return SURVIVES
+        return NOTHING_LEFT if len(failing) == len(self.profile.passing) else ""
+
+    def _instance(self, bug: Bug, name: str, result: SuiteResult) -> Instance:
+        """Without its statement. Raises :class:`DataError` if the patch does not lead there and back."""
+        failing = self._failing(result)
+        before = {path: texts[0] for path, texts in bug.files.items()}
+        after = {path: texts[1] for path, texts in bug.files.items()}
+        instance = Instance(
+            instance_id=f"{self.profile.key}.{bug.strategy}__{name}",
+            repo=f"{self.profile.owner}/{self.profile.repo}",
+            profile=self.profile.key,
+            patch=unified_diff(before, after),
+            polarity=BUG,
+            FAIL_TO_PASS=failing,
+            PASS_TO_PASS=tuple(test for test in self.profile.passing if test in result.passed),
+            problem_statement="",
+            strategy=bug.strategy,
+            hidden_tests=tuple(sorted({test.partition("::")[0] for test in failing})),
+            base_commit=self.profile.commit,
+        )
+        there = touched(self.tasks, instance, instance.patch)
+        if there != {path: text.encode("utf-8", "surrogateescape") for path, text in after.items()}:
+            raise DataError("the patch does not give the files with the bug")
+        if apply_patch(after, instance.patch, reverse=True) != before:
+            raise DataError("the reverse patch does not give the clean files")
+        return instance
+
+    def _statement(self, instance: Instance, bug: Bug, seen: Sequence[Observation]) -> str:
+        """Raises :class:`CamgError` where none can be had that keeps the tests to itself."""
+        tree = self.tasks.tree(self.profile)
+        tests = [(tree / path).read_text(encoding="utf-8", errors="replace") for path in instance.hidden_tests]
+        if self.write is not None:
+            changed = [
+                line[1:] for line in instance.patch.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")
+            ]
+            text = self.write(instance, seen)
+            found = leak(text, tests, changed)
+            if found:
+                raise DataError(f"the statement repeats {found!r}")
+            return text
+        for messages in (True, False):
+            rng = random.Random(f"{self.seed}:{instance.instance_id}")
+            text = title_and_text(seen, self.profile.packages[0], self._area(bug), rng, messages=messages)
+            found = leak(text, tests)
+            if not found:
+                return text
+        raise DataError(f"the statement would repeat {found!r}")
+
+    def _area(self, bug: Bug) -> str:
+        """The public name nearest to the bug."""
+        _, path, qualname = bug.parts[0]
+        for root in self.profile.roots:
+            path = path.removeprefix(f"{root}/")
+        module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        return public_name(f"{module}:{qualname}") or module
+
+    def _repaired(self, instance: Instance) -> str:
+        """Grade the repair as a submission; returns why it does not pass, or nothing."""
+        tree = self.tasks.tree(self.profile)
+        paths = touched(self.tasks, instance, instance.patch)
+        gold = Submission({path: (tree / path).read_bytes() for path in paths})
+        with self.pool.place():
+            found = grade(self.tasks, instance, gold, self.pool)
+        if found.resolved:
+            return ""
+        return found.reason or f"failing with it: {', '.join([*found.still_failing, *found.broken][:3])}"

@@ -1,0 +1,62 @@
+"""The reference run: a project's suite over its clean tree, three times. What does not always pass is never graded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from attrs import evolve
+
+from camg.errors import DataError
+from camg_coding.build.boxes import Pool
+from camg_coding.grading.suite import SuiteResult, grading_limits, run_suite
+from camg_coding.prepare import workspace
+from camg_coding.records import Profile
+from camg_coding.store import TaskSet
+
+RUNS = 3
+_MISSING = re.compile(r"No module named '([\w.]+)'")
+
+
+def reference(tasks: TaskSet, profile: Profile, pool: Pool) -> Profile:
+    """The profile with its ``passing`` and ``flaky`` tests and the seconds of the slowest run.
+
+    Raises :class:`DataError` where no run can be believed or nothing passes, :class:`InfrastructureFault` without boxes.
+    """
+    start, results = workspace(tasks, profile, tasks.tree(profile)), []
+    for _ in range(RUNS):
+        with pool.opened(start, limits=grading_limits(profile.timeout)) as box:
+            result = run_suite(box, profile)
+        if not result.complete:
+            raise DataError(f"{profile.origin}: its tests could not be run: {result.reason}{_remedy(result)}")
+        results.append(result)
+    runs = [result.passed for result in results]
+    always, ever = frozenset.intersection(*runs), frozenset.union(*runs)
+    if not always:
+        counts = {
+            outcome: list(results[0].outcomes.values()).count(outcome) for outcome in ("failed", "error", "skipped")
+        }
+        words = ", ".join(f"{count} {outcome}" for outcome, count in counts.items() if count) or "none was found"
+        raise DataError(f"{profile.origin}: no test passes ({words}){_remedy(results[0])}")
+    order = [test for test in results[0].outcomes if test in always]
+    return evolve(
+        profile,
+        passing=tuple(order),
+        flaky=tuple(sorted(ever - always)),
+        seconds=round(max(result.seconds for result in results), 2),
+    )
+
+
+def _remedy(result: SuiteResult) -> str:
+    missing = sorted(set(_MISSING.findall(result.output)))
+    return f"; missing: {', '.join(missing)} (name them with --test-requirement)" if missing else ""
+
+
+def mutant_seconds(profile: Profile) -> float:
+    """How long a run over a bug may take: a loop that never ends should be seen soon."""
+    return min(profile.timeout, 5.0 + 3.0 * profile.seconds)
+
+
+def tree_text(tree: Path, path: str) -> str:
+    """A file as the tasks' patches see it."""
+    return (tree / path).read_bytes().decode("utf-8", "surrogateescape")
