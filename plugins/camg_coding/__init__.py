@@ -20,6 +20,7 @@ def camg_environments() -> Iterable[EnvironmentSpec]:
         budget=BUDGET,
         pocket_split="pocket",
         pocket_eval_split="pocket-eval",
+        pocket_drill_split="pocket-drill",
         demonstrator="camg_coding.demonstrator:demonstrator",
         oracle="camg_coding.oracle:oracle",
         build_command="camg_coding.commands:build",

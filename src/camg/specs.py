@@ -63,6 +63,7 @@ class EnvironmentSpec(Spec):
     eval_split: str = "eval"
     pocket_split: str | None = None  # tasks for the embedded policy
     pocket_eval_split: str | None = None  # held out from it
+    pocket_drill_split: str | None = None  # where perfect play needs no memory: teaches acting on what is visible
     demonstrator: Reference | None = None  # (task, seed, dialect) -> Script: imperfect demonstrations
     oracle: Reference | None = None  # (task, seed, dialect) -> Script: solves every task through memory files
     pocket_gates: Reference | None = None  # () -> Sequence[camg.protocols-free gate records], see camg_policies.pocket

@@ -71,12 +71,14 @@ def _examples(
     held_out: list[Example] = []
     imperfect: list[Example] = []
     for env in envs:
-        seed = recipe.seed
-        expert = "oracle" if stage.registry.spec("environment", env).oracle else "demonstrator"
-        for episode in stage.demonstrate(env, expert, codec, recipe.perfect, seed=seed + 1):
-            perfect += examples_of(episode, native_only=True)
-        for episode in stage.demonstrate(env, expert, codec, recipe.held_out, seed=seed + 2, first=_HELD_OUT_FIRST):
-            held_out += examples_of(episode, native_only=True)
+        seed, spec = recipe.seed, stage.registry.spec("environment", env)
+        expert = "oracle" if spec.oracle else "demonstrator"
+        for split in filter(None, (spec.pocket_split, spec.pocket_drill_split)):
+            for episode in stage.demonstrate(env, expert, codec, recipe.perfect, seed=seed + 1, split=split):
+                perfect += examples_of(episode, task_only=True)
+            unseen = {"seed": seed + 2, "first": _HELD_OUT_FIRST, "split": split}
+            for episode in stage.demonstrate(env, expert, codec, recipe.held_out, **unseen):
+                held_out += examples_of(episode, task_only=True)
         demonstrations = stage.demonstrate(env, "demonstrator", codec, recipe.demonstrations, seed=seed + 3)
         for episode in demonstrations:
             imperfect += examples_of(episode)

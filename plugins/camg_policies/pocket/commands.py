@@ -85,7 +85,7 @@ def show(artefact: str, as_json: bool) -> None:
     )
     click.echo("Warm start:")
     click.echo(f"  copying          {gates['copy_steps']:5} steps, to loss {gates['copy_loss']:.2f}")
-    click.echo(f"  native actions   {gates['skill_steps']:5} steps, to probability {gates['skill']:.2f}")
+    click.echo(f"  task actions     {gates['skill_steps']:5} steps, to probability {gates['skill']:.2f}")
     click.echo(f"  demonstrations   {gates['demonstration_steps']:5} steps, imperfect")
     click.echo("Afterwards, held out, at temperature 1:")
     for env, trial in record["trials"].items():

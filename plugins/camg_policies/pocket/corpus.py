@@ -18,7 +18,6 @@ from camg.errors import InfrastructureFault, UsageError
 from camg.protocols import ChatCodec, Sampler, Sandbox
 from camg.settings import RolloutSettings
 from camg.types import Dispatch, Episode, Limits, Sampling
-from camg.workspace.shell import SHELL_COMMAND
 from camg_policies.config import POCKET_PROFILE, ScriptedConfig
 from camg_policies.scripted import ScriptedPolicy, ScriptedSampler
 
@@ -43,18 +42,18 @@ class Example:
     spans: tuple[tuple[int, int], ...]
 
 
-def examples_of(episode: Episode, invalid: int = 2, native_only: bool = False) -> list[Example]:
+def examples_of(episode: Episode, invalid: int = 2, task_only: bool = False) -> list[Example]:
     """The segments of an episode as training examples, but for those with more than ``invalid`` invalid responses.
 
-    A script that has lost its thread repeats itself to the action limit: that demonstrates nothing. ``native_only``:
-    responses that use the shell count as context, so that nothing is learnt here about keeping or reading memory.
+    A script that has lost its thread repeats itself to the action limit: that demonstrates nothing. ``task_only``:
+    responses that access memory count as context, so that nothing is learnt here about keeping or reading it.
     """
     examples = []
     for segment in episode.segments:
         turns = [episode.turns[index] for index in segment.turns]
         if sum(turn.invalid for turn in turns) > invalid:
             continue
-        taught = [turn for turn in turns if not (native_only and turn.action.tool == SHELL_COMMAND.name)]
+        taught = [turn for turn in turns if not (task_only and turn.memory_access)]
         spans = [(turn.prompt_length, turn.prompt_length + len(turn.token_ids)) for turn in taught]
         said = [False] * len(segment.token_ids)
         for start, stop in spans:
@@ -119,9 +118,9 @@ class Stage:
             return list(pool.map(one, range(count)))
 
     def demonstrate(
-        self, env: str, kind: str, codec: ChatCodec | None, count: int, *, seed: int, first: int = 0
+        self, env: str, kind: str, codec: ChatCodec | None, count: int, *, seed: int, first: int = 0, split: str = ""
     ) -> list[Episode]:
-        """``count`` episodes of the environment's ``demonstrator`` or ``oracle`` on its pocket split.
+        """``count`` episodes of the environment's ``demonstrator`` or ``oracle``, by default on its pocket split.
 
         ``codec``: None for bytes (texts for the tokenizer), with limits to match.
         """
@@ -133,7 +132,7 @@ class Stage:
         sampler = policy.sampler(Sampling())
         if codec is not None:
             sampler = ScriptedSampler(codec, sampler.factory)
-        split = self.registry.spec("environment", env).pocket_split
+        split = split or self.registry.spec("environment", env).pocket_split
         return stage.run(env, sampler, codec or policy.codec, count, seed=seed, split=split, first=first)
 
 

@@ -37,7 +37,7 @@ class Recipe:
     skill_steps: int = 4000
     demonstration_steps: int = 1500
     demonstration_batch: int = 8  # imperfect segments in a step of the last stage
-    perfect_batch: int = 4  # segments of perfect native actions beside them
+    perfect_batch: int = 4  # segments of perfect task actions beside them
     demonstration_lr: float = 0.5  # of the learning rate, at the start of the last stage
     # gate 3: success of the policy itself, at temperature 1
     trial_episodes: int = 512

@@ -2,9 +2,9 @@
 
 1. *Copying*: ``repeat: …`` until the loss of the copied tokens is below a threshold. Demonstrations alone leave a
    small model on the induction plateau (copying at chance) for minutes.
-2. *Skill*: the native actions of perfect play (shell actions are context only: nothing about memory is taught here),
-   until the probability of a held-out segment's hardest action is above a threshold, on average.
-3. *Demonstrations*: a fixed number of steps on imperfect play with decaying learning rate, with some perfect native
+2. *Skill*: the task's actions of perfect play (those that access memory are context only: nothing about memory is
+   taught here), until the probability of a held-out segment's hardest action is above a threshold, on average.
+3. *Demonstrations*: a fixed number of steps on imperfect play with decaying learning rate, with some perfect task
    actions among them, so that the skill stays. How often memory is written and read is what the demonstrator did.
 """
 
@@ -134,7 +134,7 @@ def batches(examples: Sequence[Example], size: int, rng: random.Random) -> Itera
 
 @torch.inference_mode()
 def skill(actor: Actor, examples: Sequence[Example]) -> float:
-    """Mean over segments of the least probability that one of its native actions has, given its context."""
+    """Mean over segments of the least probability that one of its task actions has, given its context."""
     hardest = []
     for start in range(0, len(examples), 32):
         part = examples[start : start + 32]

@@ -152,7 +152,7 @@ def test_examples_mark_what_was_said_and_nothing_else(stage):
         said = [codec.decode(example.ids[start:stop]) for start, stop in example.spans]
         assert said == [codec.decode(episode.turns[index].token_ids) for index in segment.turns]
         assert sum(example.said) == sum(stop - start for start, stop in example.spans)
-    native = examples_of(episode, native_only=True)
+    native = examples_of(episode, task_only=True)
     spoken = [codec.decode(e.ids[start:stop]) for e in native for start, stop in e.spans]
     assert spoken
     assert all(text.startswith("click[") for text in spoken)
