@@ -19,9 +19,9 @@ from camg.errors import DataError
 from camg_coding.mutate import STRATEGIES, Bug, Mutation, candidates, combine_file, combine_module, digest, entities
 
 MODULES = """
-    bisect calendar cmd codeop collections colorsys configparser contextlib copy csv dataclasses difflib
+    bisect calendar cmd codeop collections colorsys configparser contextlib copy csv dataclasses
     enum fnmatch fractions functools graphlib heapq json.decoder json.encoder keyword locale numbers
-    pprint queue reprlib sched shlex statistics string textwrap token tokenize traceback types uuid
+    pprint queue reprlib sched shlex statistics string textwrap token tokenize traceback types
     weakref
 """.split()  # noqa: SIM905
 
