@@ -1,49 +1,51 @@
-"""One repository at one commit, built for imported rows by the same steps as `camg tasks build coding --repo`."""
+"""One repository at one commit, made ready for imported rows as `camg tasks build coding --repo` makes it."""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import evolve
+from attrs import evolve, frozen
 
 from camg_coding.build.boxes import Pool
-from camg_coding.build.copies import find_copies, refuse_open
-from camg_coding.build.packages import install
-from camg_coding.build.profile import describe, sources
-from camg_coding.build.sources import from_repository
-from camg_coding.prepare import workspace
+from camg_coding.build.packages import Installed, install
+from camg_coding.build.repository import Options, Origin, make_ready
+from camg_coding.build.sources import Source, from_repository
 from camg_coding.records import Profile
-from camg_coding.store import TaskSet, write_profile
+
+Say = Callable[[str], None]
+Install = Callable[[Path, Path, Source, Sequence[str], Say], Installed]
+"""(tree, packages, source, test requirements, say): fills ``packages``. Raises :class:`DataError`."""
+
+
+def with_pip(tree: Path, packages: Path, source: Source, requirements: Sequence[str], say: Say) -> Installed:
+    """What the project and its tests need, from the package index."""
+    return install(tree, packages, source, test_requirements=requirements, say=say)
+
+
+@frozen(kw_only=True)
+class Recipe:
+    """How the repositories of an import are built."""
+
+    test_requirements: tuple[str, ...] = ()  # beside what a project names itself
+    timeout: float = 90.0  # seconds of one run of a suite
+    jobs: int = 1
+    install: Install = with_pip
 
 
 def build_repository(
-    out: Path, folder: Path, revision: str, repo: str, *, pool: Pool, say: Callable[[str], None]
+    out: Path, folder: Path, revision: str, repo: str, recipe: Recipe, pool: Pool, say: Say
 ) -> Profile:
     """Put ``revision`` of ``folder`` ("": its present state) into the set ``out``, named as ``repo`` ("owner/name").
 
-    The suite is not run: the rows bring their lists, and are proven one by one. Raises :class:`DataError` with the
-    reason why the repository cannot be built.
+    Raises :class:`DataError` with the reason why it cannot be built, :class:`InfrastructureFault` without boxes.
     """
-    repos = out / "repos"
-    repos.mkdir(parents=True, exist_ok=True)
     owner, _, name = repo.partition("/")
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=repos) as scratch:
-        making = Path(scratch) / "repository"
-        tree, packages = making / "tree", making / "packages"
-        making.mkdir()
-        source = evolve(from_repository(folder, revision, tree), owner=owner, repo=name)
-        packages.mkdir()
-        installed = install(tree, packages, source, say=say)
-        profile = describe(tree, source, installed)
-        # a box over the folder as it lies now: the set does not know it yet
-        box = evolve(workspace(TaskSet(out, {}, {}), profile, tree), inputs={"/opt/packages": packages})
-        copies = find_copies(tree, box, profile, sources(tree, profile), pool)
-        refuse_open(copies, repo)
-        profile = evolve(profile, hidden=copies.hidden)
-        target = repos / profile.key
-        if not target.exists():
-            making.rename(target)
-    write_profile(out, profile)
-    return profile
+    origin = Origin(
+        label=f"{repo} {revision[:8]}".rstrip(),
+        identity=f"rows {repo} {revision} {folder.resolve()} {recipe.test_requirements}",
+        fetch=lambda tree: evolve(from_repository(folder, revision, tree), owner=owner, repo=name),
+        test_requirements=recipe.test_requirements,
+        install=recipe.install,
+    )
+    return make_ready(out, origin, Options(jobs=recipe.jobs, timeout=recipe.timeout), pool, say)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import attrs
 from attrs import evolve, field, frozen
@@ -17,9 +17,12 @@ from camg_coding.importers.report import Import, Malformed, Rejected
 from camg_coding.importers.rows import AUTO
 from camg_coding.importers.testids import is_node_id
 from camg_coding.names import key_of, same_name
-from camg_coding.records import Instance, Profile
+from camg_coding.records import Instance
 from camg_coding.splits import HELD_OUT, contaminated, possible_forks
 from camg_coding.store import TaskSet, write_set, write_text
+
+if TYPE_CHECKING:
+    from camg_coding.importers.local import Install
 
 HELD = "held out"
 NOT_EXECUTABLE = "not executable"
@@ -27,9 +30,6 @@ PROVEN = "proven here"
 BY_IMAGE = "to run by image"
 
 Say = Callable[[str], None]
-Build = Callable[[Path, Path, str, str], Profile]
-"""(folder of the set, repository, revision or "" for its present state, "owner/name") -> its profile, with tree and
-packages under the set's ``repos/<key>``. Raises :class:`DataError` with the reason why it cannot be built."""
 
 
 def import_rows(
@@ -40,8 +40,10 @@ def import_rows(
     repositories: Mapping[str, Path] | None = None,
     held_out: Sequence[str] = (),
     say: Say = lambda line: None,
-    build: Build | None = None,
     jobs: int = 0,
+    test_requirements: Sequence[str] = (),
+    timeout: float = 90.0,
+    install: Install | None = None,
 ) -> Import:
     """Read ``path`` and write the task set ``out``, with ``rejected.jsonl`` beside its tasks.
 
@@ -56,8 +58,10 @@ def import_rows(
         repositories: "owner/name" in any spelling -> a git checkout that has the commits, or a plain folder.
         held_out: repositories whose rows are rejected, in any spelling.
         say: told in words what goes on, and warned.
-        build: how a repository is built; None: as ``camg tasks build coding --repo`` does.
         jobs: suites that run at a time; 0: one for each core.
+        test_requirements: what the tests need beside what a project names, for pip.
+        timeout: seconds of one run of a suite.
+        install: fills the folder of packages; None: pip, from the package index.
 
     Raises:
         DataError: the file, ``out`` or an option is wrong, or no row could be kept.
@@ -71,7 +75,7 @@ def import_rows(
     desk.warn(held_out)
     desk.sort_out(held_out)
     if desk.local:
-        _run_here(desk, out, build, jobs or os.cpu_count() or 1)
+        _run_here(desk, out, jobs or os.cpu_count() or 1, test_requirements, timeout, install)
     done = desk.result()
     if not done.instances:
         worst = next(iter(list(done.counts)[4:]), "nothing was read")
@@ -149,14 +153,16 @@ class _Desk:
         return evolve(done, counts={**first, PROVEN: here, BY_IMAGE: len(instances) - here, **done.counts})
 
 
-def _run_here(desk: _Desk, out: Path, build: Build | None, jobs: int) -> None:
+def _run_here(
+    desk: _Desk, out: Path, jobs: int, test_requirements: Sequence[str], timeout: float, install: Install | None
+) -> None:
     """Build each repository at each commit that rows ask for, and prove its rows."""
     from camg_coding.build.boxes import open_pool
-    from camg_coding.importers.local import build_repository
+    from camg_coding.importers.local import Recipe, build_repository, with_pip
     from camg_coding.importers.prove import prove
 
+    recipe = Recipe(test_requirements=tuple(test_requirements), timeout=timeout, jobs=jobs, install=install or with_pip)
     with open_pool(jobs) as pool:
-        make: Build = build or partial(build_repository, pool=pool, say=desk.say)
         for number, ((repo, short), rows) in enumerate(desk.local.items(), 1):
             folder = desk.at_hand[repo]
             commit = max((instance.base_commit for instance in rows), key=len)  # some rows have it in short
@@ -164,7 +170,7 @@ def _run_here(desk: _Desk, out: Path, build: Build | None, jobs: int) -> None:
             where = f"{repo} at {short or 'its present state'}"
             desk.say(f"{where}: {len(rows)} rows ({number} of {len(desk.local)})")
             try:
-                profile = make(out, folder, revision, rows[0].repo)
+                profile = build_repository(out, folder, revision, rows[0].repo, recipe, pool, desk.say)
             except DataError as error:
                 desk.say(f"{where} cannot be built: {error.message}")
                 for instance in rows:
@@ -172,7 +178,7 @@ def _run_here(desk: _Desk, out: Path, build: Build | None, jobs: int) -> None:
                 continue
             owned = [evolve(instance, profile=profile.key) for instance in rows]
             tasks = TaskSet(out, {profile.key: profile}, {instance.instance_id: instance for instance in owned})
-            for instance, fault in prove(tasks, profile, owned, pool, jobs):
+            for instance, fault in prove(tasks, owned, pool, jobs):
                 _judge(desk, instance, fault)
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from camg.errors import DataError
 from camg_coding.importers import FORMATS, read_rows, table
@@ -85,8 +87,6 @@ def test_gym_rows_have_images_of_their_own_and_ids_as_keys() -> None:
 
 @pytest.mark.parametrize("path", [SMITH, BENCH, GYM], ids=lambda path: path.stem)
 def test_parquet_gives_the_same_as_json(path: Path, tmp_path: Path) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     text = path.read_text()
     if path == SMITH:
         rows = [json.loads(line) for line in text.splitlines()]
@@ -115,7 +115,6 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatc
 
 
 def test_a_torn_parquet_file_is_one_error(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 100)
     with pytest.raises(DataError, match="Expected a parquet file"):

@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from attrs import evolve
 
 from camg.errors import DataError
 from camg_coding.build.packages import Installed, copy_distributions
-from camg_coding.build.profile import describe
-from camg_coding.build.sources import from_repository
+from camg_coding.build.sources import Source
 from camg_coding.importers import import_rows, read_held_out, repository_option
-from camg_coding.importers.prove import changed_tree
 from camg_coding.prepare import public_tree
-from camg_coding.records import Profile
 from camg_coding.splits import split
-from camg_coding.store import read_set, write_profile
+from camg_coding.store import read_set
 
 DATA = Path(__file__).parent / "data"
 
@@ -45,9 +41,7 @@ PANTRY = {
 FIX = """diff --git a/src/pantry/shelf.py b/src/pantry/shelf.py
 --- a/src/pantry/shelf.py
 +++ b/src/pantry/shelf.py
-@@ -5,4 +5,4 @@ class Shelf:
-         self.jars = jars
- 
+@@ -7,2 +7,2 @@ class Shelf:
      def first(self):
 -        return self.jars[1]
 +        return self.jars[0]
@@ -55,8 +49,7 @@ FIX = """diff --git a/src/pantry/shelf.py b/src/pantry/shelf.py
 TESTS = """diff --git a/tests/test_shelf.py b/tests/test_shelf.py
 --- a/tests/test_shelf.py
 +++ b/tests/test_shelf.py
-@@ -3,3 +3,7 @@ from pantry.shelf import Shelf
- 
+@@ -4,2 +4,6 @@ from pantry.shelf import Shelf
  def test_empty():
      assert not Shelf([]).jars
 +
@@ -85,17 +78,9 @@ def commit(folder: Path, files: Mapping[str, str]) -> str:
     return git(folder, "rev-parse", "HEAD")
 
 
-def offline(out: Path, folder: Path, revision: str, repo: str) -> Profile:
-    """The steps of a build without pip: pytest comes from the running interpreter."""
-    tree = out / "making"
-    out.mkdir(parents=True, exist_ok=True)
-    owner, _, name = repo.partition("/")
-    source = evolve(from_repository(folder, revision, tree), owner=owner, repo=name)
-    profile = evolve(describe(tree, source, Installed()), timeout=30.0)
-    write_profile(out, profile)
-    tree.rename(out / "repos" / profile.key / "tree")
-    copy_distributions(["pytest"], out / "repos" / profile.key / "packages")
-    return profile
+def offline(tree: Path, packages: Path, source: Source, requirements: Sequence[str], say: object) -> Installed:
+    """Without pip: pytest comes from the running interpreter."""
+    return Installed(requirements=copy_distributions(["pytest", *requirements], packages))
 
 
 def smith_rows(commit: str) -> list[dict[str, Any]]:
@@ -124,6 +109,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
+@pytest.mark.slow
 def test_smith_rows_are_built_at_their_commit_and_proven(
     kettle: tuple[Path, str], write: Callable[..., Path], tmp_path: Path
 ) -> None:
@@ -152,13 +138,15 @@ def test_smith_rows_are_built_at_their_commit_and_proven(
     said: list[str] = []
     out = tmp_path / "set"
     path = write(good, inverted, harmless, elsewhere, renamed, hangs)
-    done = import_rows(path, out, repositories={"TeaHouse/Kettle.git": folder}, say=said.append, build=offline, jobs=2)
+    done = import_rows(
+        path, out, repositories={"TeaHouse/Kettle.git": folder}, say=said.append, install=offline, jobs=2
+    )
     assert [instance.instance_id for instance in done.instances] == [good["instance_id"], inverted["instance_id"]]
     assert [(fault.row, fault.reason) for fault in done.rejected] == [
         (3, "a FAIL_TO_PASS test passes without the repair"),
         (4, "patch does not apply"),
         (5, "a listed test does not pass with the repair"),
-        (6, "the suite does not end with the bug"),
+        (6, "the suite does not end without the repair"),
     ]
     assert "test_gone" in done.rejected[2].detail
     assert list(done.counts.items())[:4] == [("rows", 6), ("tasks", 2), ("proven here", 2), ("to run by image", 0)]
@@ -168,6 +156,7 @@ def test_smith_rows_are_built_at_their_commit_and_proven(
     [profile] = tasks.profiles.values()
     assert profile.key == f"teahouse__kettle.{wanted[:8]}"
     assert tasks.about["yield"] == done.counts
+    assert {path.name for path in (out / "prepared").iterdir()} == set(tasks.instances)
     tree = public_tree(tasks, tasks.instances[good["instance_id"]], git=False)
     assert "celsius > 100" in (tree / "kettle/heat.py").read_text()
     assert not (tree / "tests/test_heat.py").exists()  # hidden: it holds a test that must fail
@@ -176,6 +165,7 @@ def test_smith_rows_are_built_at_their_commit_and_proven(
     assert [fault["instance_id"] for fault in named] == [fault.instance_id for fault in done.rejected]
 
 
+@pytest.mark.slow
 def test_bench_rows_get_a_tree_for_each_commit(write: Callable[..., Path], tmp_path: Path) -> None:
     folder = tmp_path / "pantry"
     first = commit(folder, PANTRY)
@@ -183,15 +173,14 @@ def test_bench_rows_get_a_tree_for_each_commit(write: Callable[..., Path], tmp_p
     base = json.loads((DATA / "swe_bench_rows.json").read_text())[0]
     row = {**base, "base_commit": first, "patch": FIX, "test_patch": TESTS}
     later = {**row, "instance_id": "larder__pantry-42", "base_commit": second}
-    idle = {**row, "instance_id": "larder__pantry-43", "patch": FIX.replace("jars[0]", "jars[-1]")}
     done = import_rows(
-        write(row, later, idle), tmp_path / "set", repositories={"larder/pantry": folder}, build=offline, jobs=2
+        write(row, later), tmp_path / "set", repositories={"larder/pantry": folder}, install=offline, jobs=2
     )
     assert [instance.profile for instance in done.instances] == [
         f"larder__pantry.{first[:8]}",
         f"larder__pantry.{second[:8]}",
     ]
-    assert [fault.reason for fault in done.rejected] == ["a listed test does not pass with the repair"]
+    assert not done.rejected
     tasks = read_set(tmp_path / "set")
     tree = public_tree(tasks, done.instances[0], git=False)
     assert "jars[1]" in (tree / "src/pantry/shelf.py").read_text()
@@ -209,7 +198,7 @@ def test_a_repository_that_cannot_be_built_leaves_its_rows_to_their_image(
         format="swe-smith",
         repositories={"teahouse/kettle": kettle[0]},
         say=said.append,
-        build=offline,
+        install=offline,
     )
     assert [instance.profile for instance in done.instances] == [""]
     assert done.counts["to run by image"] == 1
@@ -285,23 +274,3 @@ def test_a_bad_held_out_list_names_its_line(text: str, error: str, tmp_path: Pat
     path.write_text(text)
     with pytest.raises(DataError, match=error):
         read_held_out(path)
-
-
-def test_a_changed_tree_never_writes_through_its_links(tmp_path: Path) -> None:
-    clean = tmp_path / "clean"
-    (clean / "a").mkdir(parents=True)
-    (clean / "a/kept.py").write_text("kept")
-    (clean / "a/gone.py").write_text("gone")
-    (clean / "out").symlink_to(tmp_path)
-    (clean / "a/kept.py").chmod(0o755)
-    tree = tmp_path / "tree"
-    changed_tree(clean, {"a/kept.py": b"new", "a/gone.py": None, "b/made.py": b"made"}, tree)
-    assert (clean / "a/kept.py").read_text() == "kept"
-    assert (clean / "a/gone.py").exists()
-    assert (tree / "a/kept.py").read_text() == "new"
-    assert (tree / "a/kept.py").stat().st_mode & 0o777 == 0o755
-    assert not (tree / "a/gone.py").exists()
-    assert (tree / "b/made.py").read_text() == "made"
-    with pytest.raises(DataError, match="within the repository"):
-        changed_tree(clean, {"out/escaped": b"x"}, tmp_path / "other")
-    assert not (tmp_path / "escaped").exists()
