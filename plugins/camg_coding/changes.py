@@ -124,15 +124,16 @@ def refused(path: str, profile: Profile) -> str:
     return ""
 
 
+def test_folders(profile: Profile) -> tuple[str, ...]:
+    """The listed folders whose whole content is the grader's (a folder of sources may be listed, for tests in it)."""
+    listed = (test.strip("/") for test in profile.tests)
+    return tuple(path for path in listed if _TEST_FOLDER.fullmatch(path.rpartition("/")[2]))
+
+
 def _is_test(path: str, profile: Profile) -> bool:
-    if _TEST.fullmatch(path.rpartition("/")[2]):
+    if _TEST.fullmatch(path.rpartition("/")[2]) or path in profile.tests:
         return True
-    for listed in profile.tests:
-        folder = listed.strip("/")
-        # a folder of sources may be listed, too, because tests lie beside them
-        if path == folder or (path.startswith(folder + "/") and _TEST_FOLDER.fullmatch(folder.rpartition("/")[2])):
-            return True
-    return False
+    return any(path.startswith(folder + "/") for folder in test_folders(profile))
 
 
 def _shadows(path: str, change: Change, names: Names) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from camg.errors import InfrastructureFault
 from camg.protocols import Box, Boxes
 from camg_coding.changes import Submission, show
+from camg_coding.grading.protect import graded_tree, protected
 from camg_coding.grading.suite import SuiteResult, grading_limits, run_suite
 from camg_coding.prepare import hidden_files, public_tree, workspace
 from camg_coding.records import Instance, Profile
@@ -44,7 +45,8 @@ def grade(tasks: TaskSet, instance: Instance, submission: Submission, boxes: Box
 def _run(tasks: TaskSet, instance: Instance, submission: Submission, boxes: Boxes, seconds: float) -> SuiteResult:
     """The suite's result; a box that is lost in the run is tried once more, then it is the submission's doing."""
     profile = tasks.profile(instance)
-    start = workspace(tasks, profile, public_tree(tasks, instance, git=False), image=instance.image_name)
+    base, tests = public_tree(tasks, instance, git=False), graded_tree(tasks, instance)
+    start = protected(workspace(tasks, profile, base, image=instance.image_name), tests, profile)
     lost = ""
     for _ in range(2):
         box = boxes(start, limits=grading_limits(seconds))

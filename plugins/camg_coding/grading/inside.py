@@ -152,14 +152,14 @@ class Watcher:
     def pytest_collection_finish(self, session: Any) -> None:
         """From now on tests stay as they are."""
         for item in session.items:
-            self.seal.keep_test(getattr(item, "function", None))
+            self.seal.keep_test(item)
         self.check(self.seal.broken())
 
     # ------------------------------------------------------------ running
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Iterator[None]:
         """See for ourselves whether a test raised."""
-        if self.seal.test_changed(getattr(item, "function", None)):
+        if self.seal.test_changed(item):
             self.check("a test was replaced")
         outcome: Any = yield
         self._raised[item.nodeid] = outcome.excinfo is not None

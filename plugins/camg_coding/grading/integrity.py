@@ -62,7 +62,7 @@ class Seal:
         ]
         self._key = [entry for entry in self._entries if entry[0] in KEY_MODULES and not entry[3]]
         self._builtins = [(name, getattr(builtins, name)) for name in BUILTINS]
-        self._tests: dict[int, tuple[Any, Any]] = {}
+        self._tests: dict[int, tuple[Any, ...]] = {}
 
     def quick(self) -> str:
         """What is wrong with the most telling parts, or nothing."""
@@ -87,11 +87,18 @@ class Seal:
                 return f"{label}.{name}{'.' if attribute else ''}{attribute} was replaced"
         return ""
 
-    def keep_test(self, function: Any) -> None:
+    def keep_test(self, item: Any) -> None:
         """Remember what a test does, once it is collected."""
-        self._tests[id(function)] = function, _code(function)
+        self._tests[id(item)] = (item, *_essence(item))
 
-    def test_changed(self, function: Any) -> bool:
+    def test_changed(self, item: Any) -> bool:
         """Does it do something else by now?"""
-        kept = self._tests.get(id(function))
-        return kept is not None and _code(function) != kept[1]
+        kept = self._tests.get(id(item))
+        return kept is None or kept != (item, *_essence(item))
+
+
+def _essence(item: Any) -> tuple[Any, ...]:
+    """What decides what a test does: its class, its own methods, its function and that function's code."""
+    function = getattr(item, "function", None)
+    own = tuple(name for name, value in vars(item).items() if callable(value) and hasattr(type(item), name))
+    return type(item), own, function, _code(function)
