@@ -19,15 +19,20 @@ class Malformed(ValueError):
         self.detail = detail
 
 
+def _printable(text: str) -> str:
+    """Rows hold anything: control characters and halves of characters are shown by their escapes."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 @frozen
 class Rejected:
     """A row that was left out."""
 
     file: str
     row: int  # from 1: the line of JSON Lines, else the position in the file
-    instance_id: str  # "" where it is not known
+    instance_id: str = field(converter=_printable)  # "" where it is not known
     reason: str  # from a fixed list: counts go by it
-    detail: str = ""
+    detail: str = field(default="", converter=_printable)
 
     def __str__(self) -> str:
         who = f" ({self.instance_id})" if self.instance_id else ""

@@ -28,6 +28,7 @@ HELD = "held out"
 NOT_EXECUTABLE = "not executable"
 PROVEN = "proven here"
 BY_IMAGE = "to run by image"
+_NEWS = 25  # rows between two words on how far it is
 
 Say = Callable[[str], None]
 
@@ -178,8 +179,10 @@ def _run_here(
                 continue
             owned = [evolve(instance, profile=profile.key) for instance in rows]
             tasks = TaskSet(out, {profile.key: profile}, {instance.instance_id: instance for instance in owned})
-            for instance, fault in prove(tasks, owned, pool, jobs):
+            for tried, (instance, fault) in enumerate(prove(tasks, owned, pool, jobs), 1):
                 _judge(desk, instance, fault)
+                if tried % _NEWS == 0:
+                    desk.say(f"{where}: {tried} of {len(rows)} rows tried")
 
 
 def _judge(desk: _Desk, instance: Instance, fault: Malformed | None) -> None:

@@ -232,6 +232,15 @@ def test_a_duplicate_is_named(written: Callable[..., Path]) -> None:
     ]
 
 
+def test_a_rejection_can_always_be_printed(written: Callable[..., Path]) -> None:
+    unnamed = smith_row(instance_id="a\ud800\x1b[2Jb")
+    octal = smith_row(patch=FIXED.replace("a/src/pantry/shelf.py", '"a/../\\377.py"'))
+    for fault in read_rows(written(unnamed, octal)).rejected:
+        assert str(fault).isprintable()
+        str(fault).encode("utf-8")
+    assert read_rows(written(unnamed)).rejected[0].instance_id == "a\\ud800\\x1b[2Jb"
+
+
 def test_parameters_may_hold_any_brackets(written: Callable[..., Path]) -> None:
     ids = ["t.py::test_a[[]", "t.py::test_a[]]", "t.py::test_a[]", "t.py::T::test_a[x::y(]", "test_a (shop.Cart)"]
     assert tuple(ids) == read_rows(written(smith_row(PASS_TO_PASS=ids))).instances[0].PASS_TO_PASS
