@@ -1,1 +1,1 @@
-"""From a Python project to repair tasks: fetch it, make it runnable, run its suite, plant bugs, keep what is provable."""
+"""From a Python project to repair tasks: fetch it, make it run, run its tests, plant bugs, keep what is provable."""

@@ -46,7 +46,9 @@ def singles(tree: Path, sources: Sequence[str], strategies: Sequence[str], key: 
             for name, pool in pools.items():
                 mutation = None
                 while pool and mutation is None:
-                    least = min(range(len(pool)), key=lambda i: (changed[_of(pool[i])], files[pool[i].entity.path]))
+                    least = min(
+                        range(len(pool)), key=[(changed[_of(p)], files[p.entity.path]) for p in pool].__getitem__
+                    )
                     mutation = _mutated(name, pool.pop(least), f"{seed}:{key}")
                 if mutation is not None:
                     changed[mutation.path, mutation.qualname] += 1

@@ -1,4 +1,4 @@
-"""The journal of one repository: a line for each bug that was tried. ``kill -9`` loses the bugs in progress and no more."""
+"""The journal of one repository: a line for each bug that was tried. ``kill -9`` loses those in progress at most."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Outcome:
 
 
 class Journal:
-    """Outcomes by digest, appended as they come. Raises :class:`DataError` for a file that cannot be read or written."""
+    """Outcomes by digest, appended as they come. Raises :class:`DataError` for a file that cannot be used."""
 
     def __init__(self, path: Path) -> None:
         self.known: dict[str, Outcome] = {}

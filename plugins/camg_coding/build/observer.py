@@ -7,14 +7,15 @@ and writes ``FOLDER/seen.json``. Imports nothing of camg.
 import json
 import os
 import sys
+from typing import Any
 
 MOST_ENTRIES = 4
 MOST_RETURNED = 8
 
 
-def kind_of(value):
+def kind_of(value: object) -> dict[str, Any]:
     """A value's type, and what of it gives no test away: a boolean, None, a length."""
-    seen = {"type": type(value).__name__}
+    seen: dict[str, Any] = {"type": type(value).__name__}
     if value is None or isinstance(value, bool):
         seen["value"] = repr(value)
     elif isinstance(value, (str, bytes, list, tuple, dict, set, frozenset)):
@@ -25,13 +26,15 @@ def kind_of(value):
 class Observer:
     """A pytest plugin."""
 
-    def __init__(self, root, sources):
+    def __init__(self, root: str, sources: list[tuple[str, set[str]]]) -> None:
         self.root = root
         self.sources = sources  # folder on sys.path -> its prefix of file names
-        self.entries, self.returned, self.compared = [], [], None
-        self.seen = {}
+        self.entries: list[str] = []
+        self.returned: list[object] = []
+        self.compared: dict[str, Any] | None = None
+        self.seen: dict[str, dict[str, Any]] = {}
 
-    def module(self, path):
+    def module(self, path: str) -> str | None:
         """The dotted name of a project's file; None for others."""
         for home, tops in self.sources:
             if path.startswith(home + "/"):
@@ -40,12 +43,12 @@ class Observer:
                     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         return None
 
-    def entry(self, frame):
+    def entry(self, frame: Any) -> str | None:
         """``module:qualname`` of the project's function that runs in ``frame``."""
         module = self.module(frame.f_code.co_filename)
         return None if module is None else module + ":" + frame.f_code.co_qualname
 
-    def watch(self, frame, event, argument):
+    def watch(self, frame: Any, event: str, argument: object) -> None:
         if event not in ("call", "return") or frame.f_back is None:
             return
         if self.module(frame.f_back.f_code.co_filename) is not None:
@@ -58,23 +61,23 @@ class Observer:
                 self.entries.remove(entry)
             self.entries.append(entry)
 
-    def compare(self, op, left, right):
+    def compare(self, op: str, left: object, right: object) -> dict[str, Any]:
         """What is known of a comparison that failed; the side that the project gave, where one is known."""
         sides = [any(value is returned for returned in self.returned) for value in (left, right)]
-        side = {(True, False): "left", (False, True): "right"}.get(tuple(sides), "")
+        side = {(True, False): "left", (False, True): "right"}.get((sides[0], sides[1]), "")
         return {"op": op, "left": kind_of(left), "right": kind_of(right), "given": side}
 
-    def pytest_runtest_protocol(self, item):
+    def pytest_runtest_protocol(self, item: object) -> None:
         self.entries, self.returned, self.compared = [], [], None
 
-    def pytest_runtest_call(self, item):
+    def pytest_runtest_call(self, item: object) -> Any:
         try:
             sys.setprofile(self.watch)
             return (yield)
         finally:
             sys.setprofile(None)
 
-    def pytest_assertrepr_compare(self, config, op, left, right):
+    def pytest_assertrepr_compare(self, config: object, op: str, left: object, right: object) -> None:
         profile = sys.getprofile()
         sys.setprofile(None)
         try:
@@ -84,7 +87,7 @@ class Observer:
         finally:
             sys.setprofile(profile)
 
-    def pytest_exception_interact(self, node, call, report):
+    def pytest_exception_interact(self, node: Any, call: Any) -> None:
         sys.setprofile(None)
         info = call.excinfo
         frames, compared = [], self.compared
@@ -116,14 +119,13 @@ class Observer:
         }
 
 
-def main(folder):
+def main(folder: str) -> None:
     with open(folder + "/asked.json") as file:
         asked = json.load(file)
     import pytest
 
     observer = Observer(asked["root"], [(home, set(tops)) for home, tops in asked["sources"]])
-    hook = pytest.hookimpl(wrapper=True)
-    Observer.pytest_runtest_call = hook(Observer.pytest_runtest_call)
+    pytest.hookimpl(wrapper=True)(Observer.pytest_runtest_call)
     arguments = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=no", "--rootdir", asked["root"]]
     os.chdir(asked["root"])
     try:

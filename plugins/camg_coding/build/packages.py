@@ -45,7 +45,7 @@ class Installed:
 def install(
     tree: Path, packages: Path, source: Source, *, test_requirements: Sequence[str] = (), say: Any = lambda line: None
 ) -> Installed:
-    """Fill ``packages`` for the project in ``tree``. Raises :class:`DataError` with the reason why it cannot be built."""
+    """Fill ``packages`` for the project in ``tree``. Raises :class:`DataError`: why it cannot be built."""
     with tempfile.TemporaryDirectory(dir=packages.parent) as scratch:
         wheel = _wheel(tree, Path(scratch), source)
         metadata, own = _read_wheel(wheel) if wheel else (Message(), ())

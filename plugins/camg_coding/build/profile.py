@@ -34,7 +34,7 @@ _NOT_PROJECT = re.compile(r"(^|/)(setup|conftest|noxfile|tasks|fabfile)\.py$")
 
 
 def describe(tree: Path, source: Source, installed: Installed, *, timeout: float = 90.0) -> Profile:
-    """The profile of a project before its suite has run. Raises :class:`DataError` where no package or test is found."""
+    """The profile of a project before its suite has run. Raises :class:`DataError` without package or tests."""
     names = import_names(tree, installed.files)
     if not names:
         raise DataError(f"{source.origin}: no importable package or module was found in it")
@@ -169,7 +169,7 @@ def is_test(path: str, tests: Sequence[str]) -> bool:
 
 
 def sources(tree: Path, profile: Profile) -> tuple[str, ...]:
-    """The project's own Python files that are no tests, sorted; those of which the tree holds a second copy are left out."""
+    """The project's own Python files that are no tests, sorted, without those that the tree holds twice."""
     found: dict[str, bytes] = {}
     for root in profile.roots:
         for name in profile.packages:

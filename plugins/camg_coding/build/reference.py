@@ -21,7 +21,7 @@ _MISSING = re.compile(r"No module named '([\w.]+)'")
 def reference(tasks: TaskSet, profile: Profile, pool: Pool) -> Profile:
     """The profile with its ``passing`` and ``flaky`` tests and the seconds of the slowest run.
 
-    Raises :class:`DataError` where no run can be believed or nothing passes, :class:`InfrastructureFault` without boxes.
+    Raises :class:`DataError` where a run cannot be believed or nothing passes, :class:`InfrastructureFault`.
     """
     start, results = workspace(tasks, profile, tasks.tree(profile)), []
     for _ in range(RUNS):

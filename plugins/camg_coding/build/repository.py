@@ -13,6 +13,7 @@ from pathlib import Path
 
 from attrs import evolve, field, frozen
 
+from camg.types import Workspace
 from camg_coding.build.admit import Trial, Write
 from camg_coding.build.boxes import Pool
 from camg_coding.build.candidates import COMBINED, combinations, singles
@@ -26,7 +27,6 @@ from camg_coding.config import PACKAGES
 from camg_coding.mutate import Bug, Mutation, digest
 from camg_coding.records import Instance, Profile, parse
 from camg_coding.store import TaskSet, write_profile, write_text
-from camg.types import Workspace
 
 DUPLICATE = "the same as another bug"
 _TRIES = 6  # bugs that are tried for each that is wanted
@@ -107,10 +107,9 @@ def make_ready(out: Path, origin: Origin, options: Options, pool: Pool, say: Say
         shutil.rmtree(target, ignore_errors=True)  # of a build that broke off before its note
         home.rename(target)
     write_text(noted, profile.key + "\n")
-    flaky = f", {len(profile.flaky)} flaky" if profile.flaky else ""
-    say(
-        f"{profile.key}: {len(profile.passing)} tests pass{flaky}, in {profile.seconds:.1f} s ({profile.licence or 'no licence stated'})"
-    )
+    facts = [f"{len(profile.passing)} tests pass in {profile.seconds:.1f} s", profile.licence or "no licence stated"]
+    facts += [f"{len(profile.flaky)} are flaky"] if profile.flaky else []
+    say(f"{profile.key}: {', '.join(facts)}")
     return profile
 
 
@@ -142,7 +141,7 @@ class _Search:
         self._left = options.per_repo * _TRIES
 
     def go(self) -> None:
-        """Single mutations, then combinations of the admitted ones, then single ones again up to the number asked for."""
+        """Single mutations, then combinations of the admitted ones, then single ones up to the number asked for."""
         options, profile = self._options, self._trial.profile
         tree = self._trial.tasks.tree(profile)
         strategies, key, seed = options.strategies, profile.key, options.seed

@@ -18,8 +18,9 @@ from attrs import evolve, frozen
 from camg.errors import DataError
 from camg_coding.build.tools import pip, run
 
-_SKIPPED = (".git", ".hg", ".svn", "__pycache__", ".venv", "venv", ".tox", ".nox", "node_modules", ".mypy_cache")
-_SKIPPED += (".pytest_cache", ".ruff_cache", "*.pyc", "*.pyo", "*.egg-info", ".agent_memory")
+_SKIPPED = """
+.git .hg .svn .venv venv .tox .nox node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache *.pyc *.pyo *.egg-info
+.agent_memory""".split()
 _TREE_BYTES = 512 << 20
 
 

@@ -13,6 +13,7 @@ from attrs import frozen
 from camg_coding.build.observe import Observation
 
 DOCUMENTED = "The documented result"
+NO_EXCEPTION = "A result, without an exception"
 SILENT, WRONG = "silent", "wrong"  # kinds of behaviour, beside the names of exceptions
 _MOST_SHOWN = 4
 LEAST_LINE = 12  # characters of a test's line that may not be repeated
@@ -63,7 +64,7 @@ def title_and_text(
     lines = [f"# {_title(shown[0], rng)}", "", rng.choice(_OPENINGS).format(package=package), ""]
     before, after = rng.choice(_HEADINGS)
     if len(shown) > 1:
-        lines += [before, *(f"- {one.actual}; {_lowered(one.expected)} is right." for one in shown)]
+        lines += [before, *(f"- {_in_list(one)}." for one in shown)]
     else:
         lines += [before, f"{shown[0].actual}.", "", after, f"{shown[0].expected}."]
     told = {behaviour.name for behaviour in shown}
@@ -93,11 +94,11 @@ def _behaviour(seen: Observation, name: str, messages: bool) -> Behaviour:
         error = (silent[2] or silent[3] or "").rpartition(".")[2]
         what = "warning" if silent[1] == "WARN" else "error"
         expected = f"A `{error}`" if error else f"An {what}" if what == "error" else f"A {what}"
-        return Behaviour(name, SILENT, f"`{name}` gives no {what} for input that it should complain about", expected)
+        return Behaviour(name, SILENT, f"`{name}` gives no {what} where it should complain", expected)
     if seen.exception not in ("AssertionError", "Failed"):
         words = " ".join(seen.message.split())[:_MESSAGE] if messages else ""
         error = f"`{seen.exception}: {words}`" if words and "`" not in words else f"`{seen.exception}`"
-        return Behaviour(name, seen.exception, f"Calling `{name}` raises {error}", "A result, without an exception")
+        return Behaviour(name, seen.exception, f"Calling `{name}` raises {error}", NO_EXCEPTION)
     actual, expected = _compared(seen.compared, name)
     return Behaviour(name, WRONG, actual, expected)
 
@@ -130,8 +131,11 @@ def _a(kind: str) -> str:
     return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} `{kind}`"
 
 
-def _lowered(text: str) -> str:
-    return text[:1].lower() + text[1:]
+def _in_list(behaviour: Behaviour) -> str:
+    expected = behaviour.expected
+    if expected in (DOCUMENTED, NO_EXCEPTION):
+        return behaviour.actual
+    return f"{behaviour.actual}; {expected[:1].lower()}{expected[1:]} is right"
 
 
 def _listed(names: Sequence[str]) -> str:
