@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
-import shutil
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from camg.errors import CamgError, DataError
 from camg_coding.build.boxes import Pool
@@ -14,8 +15,7 @@ from camg_coding.build.journal import ADMITTED, Outcome
 from camg_coding.build.observe import Observation, observe, public_name
 from camg_coding.build.reference import mutant_seconds
 from camg_coding.build.statement import leak, title_and_text
-from camg_coding.changes import Submission
-from camg_coding.grading.grader import grade
+from camg_coding.grading.grader import test_files
 from camg_coding.grading.suite import SuiteResult, grading_limits, run_suite
 from camg_coding.mutate import Bug, digest
 from camg_coding.patches import apply_patch, unified_diff
@@ -26,7 +26,6 @@ from camg_coding.store import TaskSet
 SURVIVES = "nothing fails"
 NOTHING_LEFT = "nothing is left that passes"
 INCOMPLETE = "the suite does not end"
-SAME = "the same outcome as another bug of its place"
 NOT_REVERSED = "the reverse patch does not give the clean files"
 GOLD_FAILS = "the repair does not pass"
 NO_STATEMENT = "no statement"
@@ -44,6 +43,8 @@ class Trial:
     pool: Pool
     seed: int
     write: Write | None = None  # None: the template
+    _lock: threading.Lock = field(factory=threading.Lock, init=False)
+    _gold: dict[tuple[str, ...], Future[SuiteResult]] = field(factory=dict, init=False)
 
     def hold(self, bug: Bug) -> Outcome:
         """Try one bug. Raises :class:`InfrastructureFault` if no box can be had."""
@@ -62,7 +63,6 @@ class Trial:
             return Outcome(name, bug.strategy, NO_STATEMENT, error.message)
         reason = self._repaired(instance)
         if reason:
-            shutil.rmtree(self.tasks.folder / "prepared" / instance.instance_id, ignore_errors=True)
             return Outcome(name, bug.strategy, GOLD_FAILS, reason)
         return Outcome(name, bug.strategy, ADMITTED, instance=instance)
 
@@ -144,12 +144,25 @@ class Trial:
         return public_name(f"{module}:{qualname}") or module
 
     def _repaired(self, instance: Instance) -> str:
-        """Grade the repair as a submission; returns why it does not pass, or nothing."""
-        tree = self.tasks.tree(self.profile)
-        paths = touched(self.tasks, instance, instance.patch)
-        gold = Submission({path: (tree / path).read_bytes() for path in paths})
-        with self.pool.place():
-            found = grade(self.tasks, instance, gold, self.pool)
-        if found.resolved:
-            return ""
-        return found.reason or f"failing with it: {', '.join([*found.still_failing, *found.broken][:3])}"
+        """Why the repair does not pass, or nothing.
+
+        The repaired tree is the clean one to the last byte (:meth:`_instance` saw to it): bugs whose tests lie in the
+        same files share one run over it.
+        """
+        files = test_files(instance, self.profile)
+        with self._lock:
+            run = self._gold.setdefault(files, Future())
+            first = not run.running() and not run.done() and run.set_running_or_notify_cancel()
+        if first:
+            try:
+                run.set_result(self._clean(files))
+            except BaseException as error:
+                run.set_exception(error)
+        result = run.result()
+        failing = [test for test in (*instance.FAIL_TO_PASS, *instance.PASS_TO_PASS) if test not in result.passed]
+        return (result.reason or f"failing with it: {', '.join(failing[:3])}") if failing else ""
+
+    def _clean(self, files: Sequence[str]) -> SuiteResult:
+        start = workspace(self.tasks, self.profile, self.tasks.tree(self.profile))
+        with self.pool.opened(start, limits=grading_limits(self.profile.timeout)) as box:
+            return run_suite(box, self.profile, files)

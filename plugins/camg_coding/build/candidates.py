@@ -67,7 +67,7 @@ def combinations(admitted: Sequence[Mutation], strategies: Sequence[str], key: s
     kinds = (("combine_file", by_file, combine_file), ("combine_module", by_folder, combine_module))
     seen: set[object] = set()
     for _ in range(_DRAWS):
-        for name, groups, combine in (kind for kind in kinds if kind[0] in strategies):
+        for groups, combine in ((groups, combine) for name, groups, combine in kinds if name in strategies):
             for _, group in sorted(groups.items()):
                 bug = combine(group, rng.choice(_COUNTS), rng)
                 if bug is not None and bug.parts not in seen:

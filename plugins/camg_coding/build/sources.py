@@ -18,9 +18,8 @@ from attrs import evolve, frozen
 from camg.errors import DataError
 from camg_coding.build.tools import pip, run
 
-_SKIPPED = """
-.git .hg .svn .venv venv .tox .nox node_modules __pycache__ .mypy_cache .pytest_cache .ruff_cache *.pyc *.pyo *.egg-info
-.agent_memory""".split()
+_SKIPPED = (".git", ".hg", ".svn", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".*_cache")
+_LEFTOVERS = ("*.pyc", "*.pyo", "*.egg-info", ".agent_memory")
 _TREE_BYTES = 512 << 20
 
 
@@ -62,10 +61,11 @@ def from_repository(folder: Path, revision: str, tree: Path) -> Source:
             raise DataError(f"{folder} is not in a git repository, so it has no revision {revision}.")
         return _copied(folder, tree)
     where = f"revision {revision or 'HEAD'} of {folder}"
+    top = run([*git, "rev-parse", "--show-toplevel"], where).decode().rstrip("\n")
     commit = run([*git, "rev-parse", "--verify", f"{revision or 'HEAD'}^{{commit}}"], where).decode().strip()
     with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
         bare = Path(scratch) / "bare"  # a clone of our own, whose attributes overrule the project's export-ignore
-        run(["git", "-c", "safe.directory=*", "clone", "-q", "--bare", "--shared", str(folder), str(bare)], where)
+        run(["git", "-c", "safe.directory=*", "clone", "-q", "--bare", "--shared", top, str(bare)], where)
         (bare / "info").mkdir(exist_ok=True)
         (bare / "info" / "attributes").write_text("* -export-ignore -export-subst\n")
         archive = ["git", "-C", str(bare), "archive", "--format=tar", f"{commit}:{prefix}" if prefix else commit]
@@ -194,7 +194,7 @@ def content_digest(tree: Path) -> str:
 def copy_tree(folder: Path, tree: Path) -> None:
     """Copy a plain folder without caches and version control. Raises :class:`DataError`."""
     try:
-        shutil.copytree(folder, tree, symlinks=True, ignore=shutil.ignore_patterns(*_SKIPPED))
+        shutil.copytree(folder, tree, symlinks=True, ignore=shutil.ignore_patterns(*_SKIPPED, *_LEFTOVERS))
     except (OSError, shutil.Error) as error:
         raise DataError(f"Could not copy {folder}: {error}") from error
     check_links(tree, str(folder))

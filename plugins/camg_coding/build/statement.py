@@ -18,7 +18,7 @@ SILENT, WRONG = "silent", "wrong"  # kinds of behaviour, beside the names of exc
 _MOST_SHOWN = 4
 LEAST_LINE = 12  # characters of a test's line that may not be repeated
 _MESSAGE = 160
-_NOT_RAISED = re.compile(r"DID NOT (RAISE|WARN)[^\w]*(?:<class '|\()?([\w.]+)?|^([\w.]+) not raised")
+_NOT_RAISED = re.compile(r"DID NOT (RAISE|WARN)(?:.*?<class '([\w.]+)'>| ([\w.]+))?|^([\w.]+) not raised", re.DOTALL)
 _OPENINGS = (
     "After updating to the current revision, I ran into a regression in `{package}`.",
     "`{package}` does not behave as documented any more.",
@@ -91,7 +91,7 @@ def _title(behaviour: Behaviour, rng: random.Random) -> str:
 def _behaviour(seen: Observation, name: str, messages: bool) -> Behaviour:
     silent = _NOT_RAISED.search(seen.message)
     if silent and seen.exception in ("Failed", "AssertionError"):
-        error = (silent[2] or silent[3] or "").rpartition(".")[2]
+        error = (silent[2] or silent[3] or silent[4] or "").rpartition(".")[2]
         what = "warning" if silent[1] == "WARN" else "error"
         expected = f"A `{error}`" if error else f"An {what}" if what == "error" else f"A {what}"
         return Behaviour(name, SILENT, f"`{name}` gives no {what} where it should complain", expected)
