@@ -140,12 +140,16 @@ def _build(given: dict[str, Any], kind: str, out: Path) -> dict[str, Any]:
 def _origins(given: dict[str, Any], kind: str) -> list[Any]:
     from camg_coding.build.collection import collection
     from camg_coding.build.origins import repository, sdist
+    from camg_coding.build.sources import dirty
 
     if kind == "--collection":
         return collection(given["collection"])
     requirements = tuple(given["test_requirements"])
     if kind == "--sdist":
         return [sdist(text, given["sha256"], requirements) for text in given["sdists"]]
+    for folder in given["repos"]:
+        if dirty(folder):
+            click.echo(f"{folder}: uncommitted changes are no part of what is built", err=True)
     return [repository(folder, given["rev"], requirements) for folder in given["repos"]]
 
 
