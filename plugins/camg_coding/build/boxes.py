@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from attrs import evolve
 
-from camg.errors import BackendUnavailable
+from camg.errors import BackendUnavailable, Interrupted
 from camg.plugins import Registry, load_registry
 from camg.protocols import Box, Sandbox
 from camg.specs import resolve
@@ -32,6 +32,7 @@ class Pool:
     def __init__(self, sandbox: Sandbox, jobs: int) -> None:
         self._sandbox = sandbox
         self._room = threading.BoundedSemaphore(jobs)
+        self._stopped = False
 
     def __call__(self, workspace: Workspace, *, limits: Limits | None = None) -> Box:
         """A box that does not count: for callers that hold a place already. Raises InfrastructureFault."""
@@ -39,9 +40,15 @@ class Pool:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Wait for one of the places."""
+        """Wait for one of the places. Raises :class:`Interrupted` after :meth:`stop`."""
         with self._room:
+            if self._stopped:
+                raise Interrupted("The work was stopped.", hint="What was finished is kept.")
             yield
+
+    def stop(self) -> None:
+        """Give no places any more: other threads end at their next one."""
+        self._stopped = True
 
     @contextmanager
     def opened(

@@ -28,6 +28,7 @@ from camg_coding.build.tools import pip
 _EXTRAS = ("test", "tests", "testing", "dev")  # the first that a project has
 _BESIDE = {"mypy", "ruff", "black", "flake8", "pylint", "isort", "pre-commit", "tox", "nox", "build", "twine", "wheel"}
 _BESIDE |= {"sphinx", "mkdocs", "furo", "codecov", "coveralls", "pytest-cov", "coverage", "pyright", "bump2version"}
+_MEDDLING = ("xdist", "pytest_cov", "randomly", "random", "rerunfailures", "sugar", "instafail", "pytest_benchmark")
 _COMPILED = (".so", ".pyd", ".dylib")
 _GENERATED_BYTES = 4 << 20
 
@@ -40,6 +41,7 @@ class Installed:
     files: tuple[str, ...] = ()  # the project's own, relative to site-packages
     requirements: tuple[str, ...] = ()  # name==version of everything beside it
     metadata: Message = field(factory=Message)
+    plugins: tuple[str, ...] = ()  # of pytest, which the tests may need
 
 
 def install(
@@ -57,7 +59,7 @@ def install(
     name = str(metadata["Name"] or "")
     _take_out(packages, own, name)
     beside = tuple(pinned for pinned in installed_in(packages) if pinned.partition("==")[0] != normal(name))
-    return Installed(name=name, files=own, requirements=beside, metadata=metadata)
+    return Installed(name=name, files=own, requirements=beside, metadata=metadata, plugins=pytest_plugins(packages))
 
 
 def install_into(packages: Path, requirements: Sequence[str], what: str) -> None:
@@ -134,6 +136,13 @@ def installed_in(packages: Path) -> tuple[str, ...]:
     """``name==version`` of every distribution below a folder, sorted."""
     found = importlib.metadata.distributions(path=[str(packages)])
     return tuple(sorted(f"{normal(item.metadata['Name'])}=={item.version}" for item in found))
+
+
+def pytest_plugins(packages: Path) -> tuple[str, ...]:
+    """Names of the pytest plugins below a folder, without those that change which tests run, where, or how often."""
+    distributions = importlib.metadata.distributions(path=[str(packages)])
+    found = [entry for item in distributions for entry in item.entry_points if entry.group == "pytest11"]
+    return tuple(sorted({entry.name for entry in found if not entry.name.startswith(_MEDDLING)}))
 
 
 def normal(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,11 +53,8 @@ def build_set(
     _begin(out, options, resume)
     refused: dict[str, str] = {}
     with Progress("admitted tasks", options.per_repo * len(origins)) as progress:
-        stop = threading.Event()
 
         def one(origin: Origin) -> Yield | None:
-            if stop.is_set():
-                return None
             given = 0
 
             def advance() -> None:
@@ -74,14 +70,15 @@ def build_set(
                 refused[origin.label] = error.message
                 progress.say(f"{origin.label}: left out: {error.message}")
                 found = None
-            except BaseException:
-                stop.set()
-                raise
             progress.expect(fewer=options.per_repo - given)
             return found
 
         with ThreadPoolExecutor(max(1, options.jobs)) as threads:
-            yields = [found for found in threads.map(one, origins) if found is not None]
+            try:
+                yields = [found for found in threads.map(one, origins) if found is not None]
+            except BaseException:
+                pool.stop()  # or a repository in progress would be finished first
+                raise
     instances = _taken(yields, limit)
     if not instances:
         reasons = "\n  ".join(f"{label}: {reason}" for label, reason in refused.items())

@@ -58,6 +58,7 @@ def describe(tree: Path, source: Source, installed: Installed, *, timeout: float
         roots=roots,
         packages=tuple(sorted(names)),
         tests=tests,
+        arguments=[part for name in installed.plugins for part in ("-p", name)],
         timeout=timeout,
     )
 

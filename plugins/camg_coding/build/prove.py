@@ -51,7 +51,11 @@ def prove(tasks: TaskSet, instances: Sequence[Instance], pool: Pool, *, jobs: in
             progress.advance()
             return proof
 
-        return list(threads.map(one, here))
+        try:
+            return list(threads.map(one, here))
+        except BaseException:
+            pool.stop()
+            raise
 
 
 def _proof(tasks: TaskSet, instance: Instance, pool: Pool, runs: int) -> Proof:

@@ -77,9 +77,10 @@ def make_ready(out: Path, origin: Origin, options: Options, pool: Pool, say: Say
     Raises :class:`DataError` with the reason why no task can be made of it.
     """
     noted = out / "origins" / hashlib.sha256(origin.identity.encode()).hexdigest()[:16]
-    if noted.exists():
-        path = out / "repos" / noted.read_text().strip() / "profile.json"
-        return parse(Profile, path.read_text(encoding="utf-8"), str(path))
+    if noted.is_file():
+        path = out / "repos" / noted.read_text(encoding="utf-8").strip() / "profile.json"
+        if path.is_file():
+            return parse(Profile, path.read_text(encoding="utf-8"), str(path))
     (out / "repos").mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".making-", dir=out) as name:
         scratch = Path(name)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from camg.errors import DataError
+from camg.errors import DataError, Interrupted
 from camg.types import Workspace
 from camg_coding.build import packages as beside
 from camg_coding.build import profile as layout
@@ -241,3 +241,22 @@ def test_a_copy_that_cannot_be_hidden_is_a_refusal(tmp_path, packages, sandbox):
     with pytest.raises(DataError, match="show a clean copy of it in /opt/packages/pluggy"):
         refuse_open(found, "it")
     refuse_open(Copies(("/usr/x",), ()), "it")
+
+
+def test_plugins_that_tests_need_are_named_and_meddling_ones_are_not(tmp_path):
+    entries = "[pytest11]\npytest_mock = pytest_mock\nxdist = xdist.plugin\n\n[console_scripts]\nx = y:z\n"
+    info = {"METADATA": "Metadata-Version: 2.1\nName: some\nVersion: 1\n", "entry_points.txt": entries}
+    write(tmp_path, {f"some-1.dist-info/{name}": text for name, text in info.items()})
+    assert beside.pytest_plugins(tmp_path) == ("pytest_mock",)
+    write(tmp_path / "tree", {"pkg/__init__.py": "", "tests/test_a.py": ""})
+    profile = describe(tmp_path / "tree", SOURCE, beside.Installed(plugins=("pytest_mock",)))
+    assert profile.arguments == ("-p", "pytest_mock")
+
+
+def test_a_stopped_pool_gives_no_boxes(sandbox):
+    pool = Pool(sandbox, 1)
+    with pool.opened(Workspace()) as box:
+        assert box.run("true").exit_status == 0
+    pool.stop()
+    with pytest.raises(Interrupted, match="was stopped"), pool.opened(Workspace()):
+        pass
