@@ -49,9 +49,9 @@ POCKET_PROFILE = {
     "run.episodes": 32,
     "rollout.slots": 64,
     "rollout.warmup": 16,
-    "rollout.prompt_tokens": 512,
+    "rollout.prompt_tokens": 272,
     "rollout.response_tokens": 32,
-    "rollout.observation_tokens": 96,
+    "rollout.observation_tokens": 192,
     "rollout.reserve_tokens": 32,
     "learner.actor_lr": 2e-4,  # at 3e-4 a run that had arrived fell back for a few updates
     "learner.critic_lr": 1e-3,

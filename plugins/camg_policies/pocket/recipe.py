@@ -41,5 +41,5 @@ class Recipe:
     demonstration_lr: float = 0.5  # of the learning rate, at the start of the last stage
     # gate 3: success of the policy itself, at temperature 1
     trial_episodes: int = 512
-    complete_from: float = 0.04
+    complete_from: float = 0.03
     complete_to: float = 0.18
