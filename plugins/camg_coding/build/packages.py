@@ -6,8 +6,10 @@ metadata stays, for ``importlib.metadata.version``. Files that only a build make
 
 from __future__ import annotations
 
+import compileall
 import email
 import importlib.metadata
+import py_compile
 import re
 import shutil
 import tempfile
@@ -24,6 +26,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from camg.errors import DataError
 from camg_coding.build.sources import Source, variables
 from camg_coding.build.tools import pip
+from camg_coding.config import PACKAGES
 
 _EXTRAS = ("test", "tests", "testing", "dev")  # the first that a project has
 _BESIDE = {"mypy", "ruff", "black", "flake8", "pylint", "isort", "pre-commit", "tox", "nox", "build", "twine", "wheel"}
@@ -76,6 +79,15 @@ def tidy(packages: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def compile_packages(packages: Path) -> None:
+    """Compile what is there, once: boxes mount it read-only and would compile pytest anew in every run.
+
+    By content, not by time of change, so that copies keep it; called when nothing of the project is left in the folder.
+    """
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    compileall.compile_dir(packages, quiet=2, ddir=PACKAGES, invalidation_mode=mode)
 
 
 def test_extras(tree: Path, metadata: Message) -> list[str]:

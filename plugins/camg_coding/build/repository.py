@@ -19,7 +19,7 @@ from camg_coding.build.boxes import Pool
 from camg_coding.build.candidates import COMBINED, combinations, singles
 from camg_coding.build.copies import find_copies, refuse_open
 from camg_coding.build.journal import ADMITTED, Journal, Outcome
-from camg_coding.build.packages import Installed, install
+from camg_coding.build.packages import Installed, compile_packages, install
 from camg_coding.build.profile import describe, sources
 from camg_coding.build.reference import reference
 from camg_coding.build.sources import Source
@@ -90,6 +90,7 @@ def make_ready(out: Path, origin: Origin, options: Options, pool: Pool, say: Say
         packages.mkdir()
         say(f"{source.key}: installing what it needs")
         installed = origin.install(tree, packages, source, origin.test_requirements, say)
+        compile_packages(packages)
         profile = describe(tree, source, installed, timeout=options.timeout)
         making = TaskSet(scratch, {}, {})
         home = making.repository(profile.key)
