@@ -53,16 +53,15 @@ def _build(ready: Path) -> None:
     print("coding: building the embedded tasks, once (a minute or two)", file=sys.stderr, flush=True)
     jobs = os.cpu_count() or 1
     options = Options(per_repo=PER_PROJECT, strategies=chosen_strategies(()), jobs=jobs)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=ready.parent) as scratch, open_pool(jobs) as pool:
+    building = ready.with_name(f".building-{ready.name}")  # what an interrupted build finished is used
+    with tempfile.TemporaryDirectory(prefix=".packages-", dir=ready.parent) as scratch, open_pool(jobs) as pool:
         shared = Path(scratch) / "packages"
         copy_distributions(["pytest"], shared)
         tidy(shared)
-        built = Path(scratch) / "set"
-        build_set(
-            built, [_origin(folder, shared) for folder in projects()], options, pool, about={"source": "embedded"}
-        )
-        shutil.rmtree(ready, ignore_errors=True)
-        built.rename(ready)
+        origins = [_origin(folder, shared) for folder in projects()]
+        build_set(building, origins, options, pool, resume=True, about={"source": "embedded"})
+    shutil.rmtree(ready, ignore_errors=True)
+    building.rename(ready)
 
 
 def projects() -> list[Path]:
