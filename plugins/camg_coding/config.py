@@ -23,5 +23,6 @@ class CodingConfig:
     tasks: str = option("", "folder of a task set made by `camg tasks build coding`; empty: the embedded set")
     seed: int = option(0, "seed of the repository-disjoint splits and of the pocket tasks", validator=ge(0))
     eval_share: float = option(0.25, "share of the repositories that are kept for evaluation", validator=[gt(0), lt(1)])
+    images: bool = option(False, "also tasks that need their container image, for sandboxes that start one")
     git: bool = option(True, "give the policy a fresh one-commit git repository")
     grading_seconds: float = option(0.0, "time limit of a grading run; 0: the repository's own", validator=ge(0))

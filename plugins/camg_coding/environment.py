@@ -7,6 +7,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from attrs import evolve
+
 from camg.errors import BackendUnavailable, DataError
 from camg.protocols import Box, Boxes
 from camg.types import Task, Tool, Workspace
@@ -48,12 +50,26 @@ class Coding:
         with self._lock:
             if self._set is None:
                 found = read_set(Path(self.config.tasks)) if self.config.tasks else _embedded()
-                self._splits = dict(split(found, self.config.seed, self.config.eval_share))
-                runnable = (one for one in found.instances.values() if one.profile in found.profiles or one.image_name)
-                self._splits["all"] = tuple(instance.instance_id for instance in runnable)
+                runnable = evolve(found, instances={i.instance_id: i for i in self._runnable(found)})
+                self._splits = dict(split(runnable, self.config.seed, self.config.eval_share))
+                self._splits["all"] = tuple(runnable.instances)
                 self._split_of = {task: name for name in ("train", "eval") for task in self._splits[name]}
                 self._set = found
             return self._set
+
+    def _runnable(self, tasks: TaskSet) -> list[Instance]:
+        """Those whose repository was built here and, where wanted, those with an image. Raises DataError for none."""
+        built = [one for one in tasks.instances.values() if one.profile in tasks.profiles]
+        imaged = [one for one in tasks.instances.values() if one.profile not in tasks.profiles and one.image_name]
+        found = [*built, *imaged] if self.config.images else built
+        if not found:
+            raise DataError(
+                f"None of the {len(tasks.instances)} tasks in {tasks.folder} can run here: {len(imaged)} need their "
+                "container image, the others a repository that was not built.",
+                hint="Import the rows with --repository owner/name=DIR, or choose a sandbox that starts images and "
+                "--set coding.images=true.",
+            )
+        return found
 
     def task_ids(self, split: str) -> Sequence[str]:
         """The ids of a split, in a fixed order. Raises :class:`DataError` for an unknown split."""

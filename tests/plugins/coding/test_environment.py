@@ -93,6 +93,8 @@ def test_a_row_that_needs_its_image_says_so(coding, tasks, monkeypatch):
     lost = evolve(row, instance_id="x__z.1", image_name="")
     found = TaskSet(tasks.folder, tasks.profiles, {**tasks.instances, row.instance_id: row, lost.instance_id: lost})
     monkeypatch.setattr("camg_coding.environment.read_set", lambda folder: found)
+    assert "x__y.1" not in coding.task_ids("all"), "no sandbox here starts images"
+    coding = Coding(evolve(coding.config, images=True))
     assert "x__y.1" in coding.task_ids("all")
     assert "x__z.1" not in coding.task_ids("all")
     task = coding.task("x__y.1")
@@ -105,6 +107,9 @@ def test_a_row_that_needs_its_image_says_so(coding, tasks, monkeypatch):
         box.close()
     with pytest.raises(DataError, match="was not built"):
         coding.workspace(coding.task("x__z.1"))
+    found = TaskSet(tasks.folder, {}, {row.instance_id: row, lost.instance_id: lost})
+    with pytest.raises(DataError, match=r"None of the 2 tasks .* 1 need their container image[\s\S]*coding\.images"):
+        Coding(CodingConfig(tasks=str(tasks.folder))).task_ids("train")
 
 
 # ---------------------------------------------------------------- texts
