@@ -41,7 +41,7 @@ _KINDS = ("--repo", "--sdist", "--collection", "--rows")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR",
               help="The task set's folder.  [default: in $XDG_CACHE_HOME/camg/coding]")  # fmt: skip
 @click.option("--resume", is_flag=True, help="Go on with a build that was interrupted.")
-@click.option("--per-repo", type=click.IntRange(min=1), help="Tasks per project.  [default: 40; of a collection 20]")
+@click.option("--per-repo", type=click.IntRange(min=1), help="Tasks per project.  [default: 40; of a collection 30]")
 @click.option("--limit", type=click.IntRange(min=1), help="Tasks in all.")
 @click.option("--strategies", default="", metavar="NAME,NAME", help="Bugs of these kinds only.")
 @click.option("--test-requirement", "test_requirements", multiple=True, metavar="REQUIREMENT",
@@ -118,7 +118,7 @@ def _build(given: dict[str, Any], kind: str, out: Path) -> dict[str, Any]:
     jobs = given["jobs"] or os.cpu_count() or 1
     names = [name.strip() for name in given["strategies"].split(",") if name.strip()]
     options = Options(
-        per_repo=given["per_repo"] or (20 if given["collection"] else 40),
+        per_repo=given["per_repo"] or (30 if given["collection"] else 40),
         strategies=chosen_strategies(names),
         seed=given["seed"],
         jobs=jobs,
