@@ -45,14 +45,14 @@ def test_pocket_shop_is_learnt(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_it_is_not_learnt_without_the_gradient_of_memory_actions(tmp_path: Path) -> None:
-    cell = run(tmp_path / "run", "shop", options=("--no-memory-gradient",))
+    cell = run(tmp_path / "run", "shop", updates=40, options=("--no-memory-gradient",))
     assert cell["final"]["complete"]["shop"] <= 0.40
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_pocket_coding_is_learnt(tmp_path: Path) -> None:
-    cell = run(tmp_path / "run", "coding")
+    cell = run(tmp_path / "run", "coding", updates=50)
     first, last = (cell[name]["complete"]["coding"] for name in ("initial", "final"))
     assert 0.01 <= first <= 0.20
     assert last >= max(0.60, 2 * first)
@@ -62,7 +62,7 @@ def test_pocket_coding_is_learnt(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_one_policy_learns_both(tmp_path: Path) -> None:
-    cell = run(tmp_path / "run", "shop", "coding", updates=40)
+    cell = run(tmp_path / "run", "shop", "coding", updates=30)
     for env in ("shop", "coding"):
         first, last = (cell[name]["complete"][env] for name in ("initial", "final"))
         assert last >= first + 0.10, env
