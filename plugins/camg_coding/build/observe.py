@@ -43,6 +43,9 @@ def observe(box: Box, profile: Profile, tests: Sequence[str], *, wall_seconds: f
         "tests": list(dict.fromkeys(chosen)),
         "root": ROOT,
         "arguments": list(profile.arguments),
+        "test_paths": [
+            f"{ROOT}/{path}" + ("" if path.endswith(".py") else "/") for path in profile.tests if path != "."
+        ],
         "sources": [[root, list(profile.packages)] for root in roots],
     }
     source = resources.files("camg_coding.build").joinpath("observer.py").read_bytes()

@@ -26,8 +26,9 @@ def kind_of(value: object) -> dict[str, Any]:
 class Observer:
     """A pytest plugin."""
 
-    def __init__(self, root: str, sources: list[tuple[str, set[str]]]) -> None:
+    def __init__(self, root: str, sources: list[tuple[str, set[str]]], tests: tuple[str, ...]) -> None:
         self.root = root
+        self.tests = tests  # files, and folders with a closing slash
         self.sources = sources  # folder on sys.path -> its prefix of file names
         self.entries: list[str] = []
         self.returned: list[object] = []
@@ -35,7 +36,9 @@ class Observer:
         self.seen: dict[str, dict[str, Any]] = {}
 
     def module(self, path: str) -> str | None:
-        """The dotted name of a project's file; None for others."""
+        """The dotted name of a project's file; None for others, and for tests that lie among the sources."""
+        if path.startswith(self.tests) or path.rpartition("/")[2].startswith(("test_", "conftest.")):
+            return None
         for home, tops in self.sources:
             if path.startswith(home + "/"):
                 parts = path[len(home) + 1 :].removesuffix(".py").split("/")
@@ -124,7 +127,9 @@ def main(folder: str) -> None:
         asked = json.load(file)
     import pytest
 
-    observer = Observer(asked["root"], [(home, set(tops)) for home, tops in asked["sources"]])
+    observer = Observer(
+        asked["root"], [(home, set(tops)) for home, tops in asked["sources"]], tuple(asked["test_paths"])
+    )
     pytest.hookimpl(wrapper=True)(Observer.pytest_runtest_call)
     arguments = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "--tb=no", "--rootdir", asked["root"]]
     os.chdir(asked["root"])
