@@ -204,6 +204,16 @@ def test_a_project_whose_tests_all_fail_is_left_out_with_the_reason(tmp_path, pa
     assert "no test passes" in str(caught.value) or "could not be run" in str(caught.value)
 
 
+def test_tests_inside_the_package_are_nothing_that_a_user_calls(tmp_path, packages, sandbox):
+    inside = {f"toy/{path}" if path.startswith("tests/") else path: text for path, text in CLEAN.items()}
+    write_tree(tmp_path / "toy", {**inside, "toy/tests/__init__.py": ""})
+    options = evolve(OPTIONS, per_repo=2)
+    found = build_set(tmp_path / "set", [origin(tmp_path / "toy", packages)], options, Pool(sandbox, 2))
+    assert found.yields[0].profile.tests == ("toy/tests",)
+    assert len(found.tasks.instances) == 2
+    assert not any("tests" in one.problem_statement for one in found.tasks.instances.values())
+
+
 def test_flaky_tests_are_never_graded(tmp_path, packages, sandbox):
     tasks = TaskSet(tmp_path, {}, {})
     for _ in range(6):  # a run of three shows it with 3/4
