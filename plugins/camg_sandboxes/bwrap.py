@@ -85,7 +85,8 @@ class BwrapSandbox:
     ) -> AgentBox:
         """See :meth:`camg.protocols.Sandbox.open`.
 
-        A workspace's ``base`` should belong to one user: its files belong to the box's user inside, those of others are read-only.
+        A workspace's ``base`` should belong to one user: its files belong to the box's user inside, those of others
+        are read-only.
         Raises :class:`BackendUnavailable` if the keeper cannot run here, :class:`InfrastructureFault` otherwise.
         """
         number, start = next(self._numbers), workspace or Workspace()

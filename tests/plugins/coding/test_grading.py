@@ -289,7 +289,9 @@ def test_what_is_told_twice_counts_only_if_it_agrees():
 # ---------------------------------------------------------------- the plain runner
 PLAIN = {
     "mine.py": "def add(a, b):\n    return a + b\n",
-    "test_a.py": "from mine import add\n\ndef test_right():\n    assert add(1, 2) == 3\n\ndef test_wrong():\n    assert 0\n",
+    "test_a.py": (
+        "from mine import add\n\ndef test_right():\n    assert add(1, 2) == 3\n\ndef test_wrong():\n    assert 0\n"
+    ),
     "test_b.py": "import missing\n",
     "test_c.py": "def helper():\n    assert 0\n\ndef test_c():\n    pass\n",
 }
