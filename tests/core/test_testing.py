@@ -151,7 +151,7 @@ def test_a_broken_session_is_named(changes, sentence):
 def test_a_session_that_lacks_a_method_is_named():
     session = type("Half", (), {"brief": EchoSession.brief})
     with pytest.raises(AssertionError, match="Session, got none called step"):
-        check_environment(breaking(open=lambda self, task, box: session()))
+        check_environment(breaking(open=lambda self, task, box, boxes: session()))
 
 
 def test_an_oracle_that_fails_is_named(memory):
