@@ -178,7 +178,7 @@ def _import(given: dict[str, Any], out: Path) -> dict[str, Any]:
 @click.option("--tasks", "folder", type=click.Path(path_type=Path), metavar="DIR",
               help="A task set's folder.  [default: the embedded set]")  # fmt: skip
 @click.option("--limit", type=click.IntRange(min=1), help="Tasks, spread over the set; without it every one.")
-@click.option("--runs", type=click.IntRange(min=1), default=1, show_default=True, help="Times that each is proven.")
+@click.option("--runs", type=click.IntRange(min=1), default=3, show_default=True, help="Times that each is proven.")
 @_JOBS
 @_JSON
 @click.pass_context

@@ -82,7 +82,7 @@ def test_rewards_of_a_session() -> None:
     from camg_example_env.vault import Vault
 
     vault = Vault(VaultConfig(days=2))
-    session = vault.open(vault.task("vault.train.red-owl"), box=None)  # type: ignore[arg-type]
+    session = vault.open(vault.task("vault.train.red-owl"), box=None, boxes=None)  # type: ignore[arg-type]
     assert "red owl" in session.brief()
     first = session.step(Action("open", {"code": "red owl"}))
     assert (first.reward, first.boundary, first.terminated) == (0.5, True, False)

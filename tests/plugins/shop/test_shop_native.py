@@ -51,7 +51,7 @@ def test_goals_are_playable(shop):
     assert len(ids) == shop.catalogue().report["counts"]["goals"] > 50
     task = shop.task(ids[0])
     product = shop.catalogue().product(task.payload["product"])
-    session = shop.open(task, None)
+    session = shop.open(task, None, None)
     assert task.payload["instruction"] in session.brief()
     assert product.id not in session.brief()
     assert session.step(Action("ask", {"question": "?"})).reward == -0.01

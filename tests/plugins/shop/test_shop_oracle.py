@@ -100,15 +100,15 @@ def test_conformance(shop):
 
 def test_native_dialect(shop):
     task = shop.task("shop.eval.chain.00000.a")
-    response = oracle(task, 0, NATIVE)(shop.open(task, None).brief())
+    response = oracle(task, 0, NATIVE)(shop.open(task, None, None).brief())
     assert NATIVE.parse(response, shop.tools).tool == "search"
-    assert BRACKET.parse(oracle(task, 0, BRACKET)(shop.open(task, None).brief()), shop.tools).tool == "search"
+    assert BRACKET.parse(oracle(task, 0, BRACKET)(shop.open(task, None, None).brief()), shop.tools).tool == "search"
 
 
 def test_pocket_needs_no_catalogue_and_no_torch():
     code = (
         "import sys; from camg_shop.environment import Shop; s = Shop(); t = s.task(s.task_ids('pocket')[3]);"
-        "s.open(t, None).brief(); from camg_shop import demonstrator, oracle, commands;"
+        "s.open(t, None, None).brief(); from camg_shop import demonstrator, oracle, commands;"
         "assert s._loaded is None; assert 'torch' not in sys.modules; assert 'transformers' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -120,7 +120,7 @@ def test_opening_and_stepping_are_quick(shop):
     opened, stepped = [], []
     for _ in range(30):
         began = time.perf_counter()
-        session = shop.open(task, None)
+        session = shop.open(task, None, None)
         session.brief()
         opened.append(time.perf_counter() - began)
         title = session.product(session.visit.listings[0]).title

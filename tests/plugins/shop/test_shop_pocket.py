@@ -105,7 +105,7 @@ def test_scripts_are_reproducible_and_render_through_the_dialect(shop, player):
     first, second = (player(shop, shop.task_ids("pocket")[5], demonstrator, 3) for _ in range(2))
     assert [turn.text for turn in first.turns] == [turn.text for turn in second.turns]
     task = shop.task(shop.task_ids("pocket")[5])
-    response = oracle(task, 0, NATIVE)(shop.open(task, None).brief())
+    response = oracle(task, 0, NATIVE)(shop.open(task, None, None).brief())
     assert NATIVE.parse(response, shop.tools).tool == "click"
 
 
@@ -114,9 +114,9 @@ def test_a_listing_is_clicked_by_title_or_value_and_nothing_else(shop):
     plan = Plan.parse(task.payload)
     title = plan.visits[0].listings[0]
     for label, invalid in ((title, False), (title.split()[0], False), (plan.visits[1].listings[0], True), ("1", True)):
-        session = shop.open(task, None)
+        session = shop.open(task, None, None)
         assert session.step(Action("click", {"target": label})).invalid is invalid
-    session = shop.open(task, None)
+    session = shop.open(task, None, None)
     assert session.step(Action("search", {"query": "red"})).invalid
 
 
@@ -129,7 +129,7 @@ def test_demonstrator_refuses_other_splits(shop):
 
 def test_guess_without_reading_is_not_counted_as_known(shop):
     task = shop.task(shop.task_ids("pocket")[0])
-    session = shop.open(task, None)
+    session = shop.open(task, None, None)
     plan = session.plan
     session.step(Action("click", {"target": plan.clue}))
     assert session.step(Action("click", {"target": "Buy Now"})).boundary

@@ -12,7 +12,7 @@ PATH = ".agent_memory/CONTINUATION.md"
 
 
 def open_(shop, task_id="shop.eval.latent.00000.a"):
-    return shop.open(shop.task(task_id), None)
+    return shop.open(shop.task(task_id), None, None)
 
 
 def search(session, title):
@@ -133,7 +133,7 @@ def test_the_brief_shows_money_without_telling_the_choice(shop):
 def test_a_right_purchase_beyond_the_budget_is_wrong(shop):
     task = shop.task("shop.eval.latent.00000.a")
     poor = type(task)(task.id, "shop", "eval", 42, {**task.payload, "budget": 1})
-    assert buy(shop.open(poor, None)).terminated
+    assert buy(shop.open(poor, None, None)).terminated
 
 
 def test_ask_is_answered_once_there_is_something_to_ask(shop):
