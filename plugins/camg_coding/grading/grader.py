@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Mapping
 
 from camg.errors import InfrastructureFault
@@ -15,6 +17,8 @@ from camg_coding.session import Grade
 from camg_coding.store import TaskSet
 
 _REMOVED = ".camg-removed"
+_ROOM = threading.BoundedSemaphore(os.cpu_count() or 1)
+"""Suites that this process grades at a time: dozens of episodes end at once, and their time limits are for a core each."""
 
 
 def grade(tasks: TaskSet, instance: Instance, submission: Submission, boxes: Boxes, *, seconds: float = 0.0) -> Grade:
@@ -27,7 +31,8 @@ def grade(tasks: TaskSet, instance: Instance, submission: Submission, boxes: Box
     if submission.too_large:
         result = SuiteResult({}, False, "the submission is too large to be graded")
     else:
-        result = _run(tasks, instance, submission, boxes, seconds or profile.timeout)
+        with _ROOM:
+            result = _run(tasks, instance, submission, boxes, seconds or profile.timeout)
     return Grade.judge(
         result.outcomes,
         instance.FAIL_TO_PASS,

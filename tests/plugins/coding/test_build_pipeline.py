@@ -230,6 +230,33 @@ def test_flaky_tests_are_never_graded(tmp_path, packages, sandbox):
     raise AssertionError("a test that passes half of the time was never flaky")
 
 
+TIMED = """
+import time
+
+
+def test_ok():
+    assert True
+
+
+def test_quick():
+    began = time.perf_counter()
+    burnt = time.process_time() + 0.3
+    while time.process_time() < burnt:
+        pass
+    assert time.perf_counter() - began < 0.75
+"""
+
+
+def test_tests_that_measure_time_are_never_graded(tmp_path, packages, sandbox):
+    """They pass on an idle machine and fail whoever trains beside other work, for no fault of the policy's."""
+    tasks = TaskSet(tmp_path, {}, {})
+    profile = Profile(key="k", owner="o", repo="r", commit="c", source="git", tests=("test_timed.py",))
+    write_tree(tasks.tree(profile), {"test_timed.py": TIMED})
+    tasks.packages(profile).symlink_to(packages)
+    found = reference(tasks, profile, Pool(sandbox, 1))
+    assert found.passing == ("test_timed.py::test_ok",)
+
+
 def bug(path: str, old: str, new: str) -> Bug:
     parts = (("func_pm_op_change", path, "f"),)
     return Bug("func_pm_op_change", parts, {path: (CLEAN[path], CLEAN[path].replace(old, new))})
