@@ -18,7 +18,7 @@ from camg_coding.store import TaskSet
 
 _REMOVED = ".camg-removed"
 _ROOM = threading.BoundedSemaphore(os.cpu_count() or 1)
-"""Suites that this process grades at a time: dozens of episodes end at once, and their time limits are for a core each."""
+"""Suites that this process grades at a time: many episodes end at once, and time limits are for a core each."""
 
 
 def grade(tasks: TaskSet, instance: Instance, submission: Submission, boxes: Boxes, *, seconds: float = 0.0) -> Grade:
