@@ -238,7 +238,6 @@ def test_a_sweep_multiplies_and_goes_on_after_a_failure(capsys, cells):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--sweep", "run.seed=0,0"], "'0' twice"),
         (["--seed", "0", "--sweep", "run.seed=1"], "gives it already"),
         (["--sweep", "toy.sise=1"], "Did you mean 'toy.size'"),
         (["--estimator", "token-gae", "--sweep", "learner.clip=0.2"], ""),

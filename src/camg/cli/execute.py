@@ -1,9 +1,11 @@
-"""Validate, make the directory, run every cell, sum up: what ``run`` and ``sweep`` share."""
+"""Make the directory, run every cell, sum up: what ``run`` and ``sweep`` share."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,15 @@ import click
 from attrs import frozen
 
 from camg.cli.options import echo_json, runs_root
-from camg.cli.summary import dry_run, print_summary
-from camg.config import RunConfig, RunDirectory, check_run, open_run, resolve_config
+from camg.cli.summary import print_summary
+from camg.config import RunConfig, RunDirectory, open_run, resolve_config
 from camg.config.validate import NOT_ISOLATED
-from camg.errors import BackendUnavailable, CamgError, ConfigError, ExitCode, Interrupted
+from camg.errors import CamgError, ConfigError, ExitCode, Interrupted
 from camg.plugins import Registry
+from camg.report.labels import tell_apart
+
+Outcome = Mapping[str, Any] | CamgError
+"""What became of a cell: its summary, or why it failed."""
 
 
 @frozen(kw_only=True)
@@ -26,10 +32,16 @@ class Request:
     out: Path | None
     name: str
     resume: bool
-    dry_run: bool
     as_json: bool
     quiet: bool
     reporters: Sequence[str] = ()
+    jobs: int = 1
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Request:
+        """From the options of ``run`` or ``sweep``."""
+        names = ("out", "name", "resume", "as_json", "quiet", "reporters")
+        return cls(argv=list(sys.argv[1:]), jobs=options.get("jobs", 1), **{name: options[name] for name in names})
 
 
 def command_line_settings(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,16 +75,11 @@ def resolve_accepting(registry: Registry, not_isolated: bool, **arguments: Any) 
 
 
 def execute(registry: Registry, configs: Sequence[RunConfig], request: Request) -> ExitCode:
-    """Run the cells one after another and print the result; returns how it went.
+    """Run cells that :func:`camg.config.check_run` has nothing against, and print the result; returns how it went.
 
-    A cell that fails is recorded and, in a sweep, the next one is begun. Raises :class:`CamgError` for what concerns
-    the whole run.
+    A cell that fails is recorded and, in a sweep, the others are run all the same. Raises :class:`CamgError` for what
+    concerns the whole run, and :class:`Interrupted` with the command that goes on.
     """
-    for config in configs:
-        check_run(config, registry)
-    if request.dry_run:
-        dry_run(configs, as_json=request.as_json)
-        return ExitCode.OK
     run = open_run(
         configs,
         registry,
@@ -89,31 +96,103 @@ def execute(registry: Registry, configs: Sequence[RunConfig], request: Request) 
 
 
 def _run_cells(run: RunDirectory, registry: Registry, request: Request) -> ExitCode:
+    titles = _titles(run)
     cells: dict[str, Any] = {}
-    for number, (digest, config) in enumerate(run.configs.items(), 1):
-        if len(run.configs) > 1 and not request.quiet:
-            click.echo(f"cell {number} of {len(run.configs)}: {digest}", err=True)
+    with closing(_outcomes(run, titles, registry, request)) as outcomes:
         try:
-            cells[digest] = _run_cell(run.cells[digest], config, registry, request)
-        except Interrupted:
-            cells[digest] = {"status": "interrupted"}
+            for digest, outcome in outcomes:
+                cells[digest] = _recorded(outcome)
+                if isinstance(outcome, CamgError):
+                    if len(run.configs) == 1:
+                        run.write_summary(_summary(run, cells, "failed"))
+                        raise outcome
+                    click.echo(f"{click.style('Error:', fg='red')} {titles[digest]}: {outcome}", err=True)
+                run.write_summary(_summary(run, cells, "not finished"))
+        except (Interrupted, KeyboardInterrupt):
+            for digest in run.configs:
+                cells.setdefault(digest, {"status": "interrupted"})
             run.write_summary(_summary(run, cells, "interrupted"))
             raise Interrupted(
                 "Interrupted; everything that was complete is kept.", hint=f"camg {_resuming(run, request)}"
             ) from None
+    return _conclude(run, cells, request)
+
+
+def _outcomes(
+    run: RunDirectory, titles: Mapping[str, str], registry: Registry, request: Request
+) -> Generator[tuple[str, Outcome], None, None]:
+    if request.jobs > 1 and len(run.configs) > 1:
+        from camg.cli.jobs import run_side_by_side
+
+        return run_side_by_side(run.cells, titles, jobs=request.jobs, reporters=request.reporters, quiet=request.quiet)
+    return _in_turn(run, titles, registry, request)
+
+
+def _in_turn(
+    run: RunDirectory, titles: Mapping[str, str], registry: Registry, request: Request
+) -> Generator[tuple[str, Outcome], None, None]:
+    """Run the cells one after another in this process."""
+    several = len(run.configs) > 1
+    for digest, config in run.configs.items():
+        if several and not request.quiet:
+            click.echo(titles[digest], err=True)
+        try:
+            outcome: Outcome = run_one(run.cells[digest], config, registry, request)
+        except Interrupted:
+            raise
         except CamgError as problem:
-            cells[digest] = {"status": "failed", "error": str(problem), "exit_code": int(problem.exit_code)}
-            run.write_summary(_summary(run, cells, "failed"))
-            if len(run.configs) == 1 or isinstance(problem, BackendUnavailable):
-                raise
-            click.echo(f"{click.style('Error:', fg='red')} cell {digest}: {problem}", err=True)
-    failed = sum(cell.get("status") == "failed" for cell in cells.values())
+            outcome = problem
+        except Exception as problem:
+            if not several:
+                raise  # a fault of ours, or of a plugin: it keeps its traceback
+            traceback.print_exc()
+            outcome = CamgError(f"{type(problem).__name__}: {problem}")
+        yield digest, outcome
+
+
+def run_one(cell: Path, config: RunConfig, registry: Registry, request: Request) -> dict[str, Any]:
+    """Run one cell in this process, with the reporters that are attached unless ``--quiet`` and those asked for."""
+    from camg.supervise import run_cell  # imports what a run needs, and no command line should wait for
+
+    names = [] if request.quiet else [n for n in registry.names("reporter") if registry.spec("reporter", n).default]
+    reporters = [registry.build("reporter", name) for name in dict.fromkeys([*names, *request.reporters])]
+    return run_cell(cell, config, registry, sync=config.run.sync, resume=request.resume, reporters=reporters)
+
+
+def _titles(run: RunDirectory) -> dict[str, str]:
+    """``cell 2 of 6: token-gae, seed 0 (1a2b3c4d)``, by hash."""
+    labels = tell_apart([config.flat() for config in run.configs.values()])
+    return {
+        digest: f"cell {number} of {len(labels)}: {label} ({digest})"
+        for number, (digest, label) in enumerate(zip(run.configs, labels, strict=True), 1)
+    }
+
+
+def _recorded(outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, CamgError):
+        return {"status": "failed", "error": str(outcome), "exit_code": int(outcome.exit_code)}
+    return dict(outcome)
+
+
+def _conclude(run: RunDirectory, cells: Mapping[str, Any], request: Request) -> ExitCode:
+    """Compare, write the summary, print it."""
+    failed = any(cell.get("status") == "failed" for cell in cells.values())
     summary = _summary(run, cells, "failed" if failed else "finished")
+    comparison = None
+    if len(run.configs) > 1:
+        from camg.report.comparison import compare, to_json
+        from camg.report.comparison_figure import write_comparison
+        from camg.report.load import load_runs
+
+        comparison = compare(load_runs([run.path]))
+        if comparison is not None:
+            files = [str(path) for path in write_comparison(comparison, run.path)]
+            summary["comparison"] = {**to_json(comparison), "files": files}
     run.write_summary(summary)
     if request.as_json:
         echo_json(summary)
     else:
-        print_summary(run, summary)
+        print_summary(run, summary, comparison)
     return ExitCode.CELL_FAILED if failed or any(map(lacks_result, cells.values())) else ExitCode.OK
 
 
@@ -122,26 +201,14 @@ def lacks_result(cell: Mapping[str, Any]) -> bool:
     return None in ((cell.get("final") or {}).get("success") or {}).values()
 
 
-def _run_cell(cell: Path, config: RunConfig, registry: Registry, request: Request) -> dict[str, Any]:
-    from camg.supervise import run_cell  # imports what a run needs, and no command line should wait for
-
-    names = [] if request.quiet else [n for n in registry.names("reporter") if registry.spec("reporter", n).default]
-    reporters = [registry.build("reporter", name) for name in dict.fromkeys([*names, *request.reporters])]
-    return run_cell(cell, config, registry, sync=config.run.sync, resume=request.resume, reporters=reporters)
-
-
 def _summary(run: RunDirectory, cells: Mapping[str, Any], status: str) -> dict[str, Any]:
-    return {"run": str(run.path), "status": status, "cells": dict(cells)}
+    ordered = {digest: cells[digest] for digest in run.configs if digest in cells}
+    return {"run": str(run.path), "status": status, "cells": ordered}
 
 
 def _resuming(run: RunDirectory, request: Request) -> str:
     """The command that goes on with this run."""
     if len(run.configs) == 1:
         return f"run --resume --out {run.path}"
-    words = [word for word in request.argv if word != "--resume"]
-    return " ".join([*words, "--resume"] + ([] if request.out else ["--out", str(run.path)]))
-
-
-def command_words() -> list[str]:
-    """The words of this command line, for the manifest."""
-    return list(sys.argv[1:])
+    jobs = f" --jobs {request.jobs}" if request.jobs > 1 else ""
+    return f"sweep --resume --out {run.path}{jobs}"

@@ -8,7 +8,7 @@ import click
 
 from camg.cli.group import BUILT_IN
 from camg.cli.options import RunName, echo_json, find_run, json_option
-from camg.cli.summary import print_table
+from camg.cli.summary import print_comparison, print_table
 
 
 @click.command("report", help=BUILT_IN["report"])
@@ -22,6 +22,8 @@ from camg.cli.summary import print_table
 def command(runs: tuple[Path, ...], digests: tuple[str, ...], out: Path | None, no_figure: bool, as_json: bool) -> None:
     """Read the runs (default: the latest), draw them over one another, and print the table."""
     from camg.errors import RunDirectoryError
+    from camg.report.comparison import compare, to_json
+    from camg.report.comparison_figure import STEM, draw_comparison
     from camg.report.figures import learning_curve
     from camg.report.load import load_runs
     from camg.report.tables import remarks, rows, table
@@ -35,12 +37,19 @@ def command(runs: tuple[Path, ...], digests: tuple[str, ...], out: Path | None, 
             raise RunDirectoryError(f"--cell: Expected one of {known}, got {', '.join(digests)}.")
     drawn = any(cell.reports or cell.held_out for cell in cells) and not no_figure
     figures = [str(path) for path in learning_curve(cells, out or paths[0] / "report")] if drawn else []
+    comparison = compare(cells)
+    if comparison is not None and not no_figure:
+        target = out.with_name(f"{out.name}-{STEM}") if out else paths[0] / STEM
+        figures += [str(path) for path in draw_comparison(comparison, target)]
     if as_json:
-        echo_json({"runs": [str(path) for path in paths], "cells": rows(cells), "figures": figures})
+        found = {"runs": [str(path) for path in paths], "cells": rows(cells), "figures": figures}
+        echo_json(found if comparison is None else {**found, "comparison": to_json(comparison)})
         return
     print_table(table(cells))
+    if comparison is not None:
+        print_comparison(comparison)
     click.echo()
     for remark in remarks(cells):
         click.echo(click.style(remark, dim=True))
     if figures:
-        click.echo(f"\nlearning curve: {', '.join(figures)}")
+        click.echo(f"\nfigures: {', '.join(figures)}")

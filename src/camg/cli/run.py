@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from camg.cli.execute import Request, command_line_settings, command_words, execute, resolve_accepting
+from camg.cli.execute import Request, command_line_settings, execute, resolve_accepting
 from camg.cli.group import BUILT_IN, registry_of
 from camg.cli.options import ComponentName, component_options, output_options, setting_options
-from camg.config import RunConfig
+from camg.cli.summary import dry_run
+from camg.config import COMPONENT_KINDS, RunConfig, check_run
 from camg.config.rundir import saved_configs
 from camg.errors import RunDirectoryError
 from camg.plugins import Registry
@@ -51,9 +52,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Resolve one configuration and run it."""
     registry = registry_of(ctx, options["no_plugin"])
     values = command_line_settings(options)
-    values |= {
-        kind: options[kind] for kind in ("memory", "estimator", "policy", "sandbox", "baseline") if options[kind]
-    }
+    values |= {kind: options[kind] for kind in ("baseline", *COMPONENT_KINDS) if options.get(kind)}
     config = resolve_accepting(
         registry,
         options["i_know_this_is_not_isolated"],
@@ -61,17 +60,11 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         file=options["config"],
         saved=_saved(registry, options["out"]) if options["resume"] else None,
     )
-    request = Request(
-        argv=command_words(),
-        out=options["out"],
-        name=options["name"],
-        resume=options["resume"],
-        dry_run=options["dry_run"],
-        as_json=options["as_json"],
-        quiet=options["quiet"],
-        reporters=options["reporters"],
-    )
-    ctx.exit(execute(registry, [config], request))
+    check_run(config, registry)
+    if options["dry_run"]:
+        dry_run(config, as_json=options["as_json"])
+    else:
+        ctx.exit(execute(registry, [config], Request.of(options)))
 
 
 def _saved(registry: Registry, out: Path | None) -> RunConfig | None:

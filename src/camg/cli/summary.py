@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from camg.cli.grid import Grid, refusal
 from camg.cli.options import echo_json
 from camg.config import RunConfig, RunDirectory
 from camg.config.toml import format_value
 from camg.report.format import composition, duration, percent
+from camg.report.labels import SEED, tell_apart
+
+if TYPE_CHECKING:
+    from camg.report.comparison import Comparison  # numpy, which --help should not wait for
 
 
-def dry_run(configs: Sequence[RunConfig], *, as_json: bool) -> None:
-    """Print what would be run: every setting of one cell and its source, or the grid of several."""
+def dry_run(config: RunConfig, *, as_json: bool) -> None:
+    """Print what would be run: every setting and its source."""
     if as_json:
-        cells = {config.digest(): {"values": config.flat(), "sources": dict(config.sources)} for config in configs}
-        echo_json({"cells": cells})
-    elif len(configs) == 1:
-        _print_settings(configs[0])
+        echo_json({"cells": {config.digest(): {"values": config.flat(), "sources": dict(config.sources)}}})
     else:
-        _print_grid(configs)
+        _print_settings(config)
+
+
+def dry_run_grid(grid: Grid, *, as_json: bool) -> None:
+    """Print what would be run: the cells, what differs between them, and why any is impossible."""
+    if as_json:
+        configs = [cell.config for cell in grid.cells if cell.config is not None]
+        cells = {config.digest(): {"values": config.flat(), "sources": dict(config.sources)} for config in configs}
+        impossible = [
+            {
+                "cell": cell.config.digest() if cell.config else None,
+                "axes": dict(cell.values),
+                "reasons": [str(problem) for problem in cell.problems],
+            }
+            for cell in grid.impossible
+        ]
+        echo_json({"cells": cells, "impossible": impossible, "merged": [dict(values) for values in grid.merged]})
+    elif len(grid.cells) == 1 and not grid.impossible:
+        _print_settings(grid.configs()[0])
+    else:
+        _print_grid(grid)
 
 
 def _print_settings(config: RunConfig) -> None:
@@ -41,16 +64,44 @@ def _print_settings(config: RunConfig) -> None:
     click.echo(f"\ncell {config.digest()}; nothing was written")
 
 
-def _print_grid(configs: Sequence[RunConfig]) -> None:
-    """The cells, by what differs between them."""
-    flats = [config.flat() for config in configs]
-    names = list(dict.fromkeys(name for flat in flats for name in flat))
-    varying = [name for name in names if any(flat.get(name) != flats[0].get(name) for flat in flats)]
+def _print_grid(grid: Grid) -> None:
+    """The cells by what the axes say, what else differs with it, and what cannot run."""
+    axes = list(dict.fromkeys(name for cell in grid.cells for name in cell.values))
+    varying = [n for n in axes if any(cell.values.get(n) != grid.cells[0].values.get(n) for cell in grid.cells)]
     rows = [["cell", *varying]]
-    for config, flat in zip(configs, flats, strict=True):
-        rows.append([config.digest(), *(format_value(flat[n]).strip('"') if n in flat else "" for n in varying)])
+    for cell in grid.cells:
+        marked = ("! " if cell.problems else "") + (cell.config.digest() if cell.config else "-")
+        rows.append([marked, *(_axis_words(cell.values.get(name)) for name in varying)])
     print_table(rows)
-    click.echo(f"\n{len(configs)} cells; nothing was written")
+    for label, differences in _brought(grid, set(axes)).items():
+        text = f"\n{label}, beside the first: {differences}"
+        click.secho(click.wrap_text(text, terminal_width(), subsequent_indent="  "), dim=True)
+    click.echo(f"\n{len(grid.cells)} cells; nothing was written")
+    if grid.impossible:
+        click.echo(f"\n{refusal(grid).message.replace(', so nothing was begun', '')}")
+
+
+def _axis_words(value: Any) -> str:
+    return "+".join(value) if isinstance(value, list) else "" if value is None else str(value)
+
+
+def _brought(grid: Grid, axes: set[str]) -> dict[str, str]:
+    """Label -> the settings that a method has otherwise than the first, where no axis says so (a baseline's)."""
+    cells = [cell for cell in grid.cells if cell.config is not None]
+    labels = tell_apart([cell.values for cell in cells], without=(SEED,))
+    found: dict[str, str] = {}
+    for cell, label in zip(cells, labels, strict=True):
+        if cell.config is None or cells[0].config is None or label in found:
+            continue
+        pairs = cell.config.differences(cells[0].config)
+        words = [f"{name} {format_value(here)}" for name, (here, _) in pairs.items() if name not in axes]
+        found[label] = ", ".join(word for word in words if not word.endswith('"none"'))
+    return {label: words for label, words in found.items() if words}
+
+
+def terminal_width() -> int:
+    """Characters of a line; where nobody says, enough for a table."""
+    return shutil.get_terminal_size((120, 24)).columns
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
@@ -61,11 +112,27 @@ def print_table(rows: Sequence[Sequence[str]]) -> None:
         click.echo(click.style(line, bold=True) if number == 0 else line)
 
 
-def print_summary(run: RunDirectory, summary: Mapping[str, Any]) -> None:
-    """Success before and after, where the run is, and what to type next."""
+def print_comparison(comparison: Comparison) -> None:
+    """The methods of a sweep against one another: a table for each measure, and what to know beside them."""
+    from camg.report import comparison_text
+
+    for title, rows in comparison_text.tables(comparison, terminal_width()):
+        click.secho(f"\n{title}", bold=True)
+        print_table(rows)
+    click.echo()
+    for remark in comparison_text.remarks(comparison):
+        click.secho(click.wrap_text(remark, terminal_width(), subsequent_indent="  "), dim=True)
+
+
+def print_summary(run: RunDirectory, summary: Mapping[str, Any], comparison: Comparison | None = None) -> None:
+    """Success before and after, or how methods compare; where the run is, and what to type next."""
     cells = summary["cells"]
+    if comparison is not None:
+        print_comparison(comparison)
     click.echo()
     for digest, cell in cells.items():
+        if comparison is not None and cell.get("status") != "failed":
+            continue
         if len(cells) > 1:
             click.secho(f"cell {digest}", bold=True)
         if cell.get("status") == "failed":
@@ -76,10 +143,12 @@ def print_summary(run: RunDirectory, summary: Mapping[str, Any]) -> None:
         click.echo(f"  {_effort(cell)}")
     one = f" --cell {next(iter(cells))}" if len(cells) > 1 else ""
     path = run.path
+    if comparison is not None:
+        click.echo(f"comparison: {path / 'comparison.png'} (also .svg, .csv, .json)")
     evaluation = "" if any(cell.get("updates") for cell in cells.values()) else " --evaluation initial"
     click.echo(f"\nThe run is in {path}. Look closer:")
     for command, what in (
-        (f"camg report {path}", "table and learning curve"),
+        (f"camg report {path}", "tables and learning curves" if len(cells) > 1 else "table and learning curve"),
         (f"camg replay {path} 0{one}{evaluation}", "one episode, turn by turn"),
         (f"camg eval {path}{one}", "greedy, on held-out tasks, with intervals"),
     ):

@@ -18,9 +18,6 @@ def parse_axis(text: str) -> tuple[str, list[str]]:
     name, parts = name.strip(), [part.strip() for part in values.split(",") if part.strip()]
     if not name or not equals or not parts:
         raise ConfigError(f"--sweep: Expected PATH=VALUE,VALUE (such as run.seed=0,1,2), got {text!r}.")
-    doubled = sorted({part for part in parts if parts.count(part) > 1})
-    if doubled:
-        raise ConfigError(f"--sweep {name}: Expected different values, got '{doubled[0]}' twice.")
     return name, parts
 
 

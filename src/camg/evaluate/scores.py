@@ -52,6 +52,17 @@ def _score(episodes: Sequence[Episode], expected: int) -> Score:
     )
 
 
+def per_task(episodes: Iterable[Episode]) -> list[dict[str, Any]]:
+    """One JSON-able row for each complete episode: ``env``, ``task``, ``success`` (0 to 1), ``complete`` (bool)."""
+    rows = []
+    for episode in sorted(episodes, key=lambda episode: episode.id):
+        outcome = episode.outcome
+        rows.append(
+            {"env": episode.env, "task": episode.task, "success": outcome.success, "complete": outcome.complete}
+        )
+    return rows
+
+
 def to_json(scores: Mapping[str, Score]) -> dict[str, Any]:
     """JSON-able: ``{"success": {env: x | None}, "complete": {…}, "environments": {env: every field}}``."""
     return {

@@ -40,7 +40,7 @@ def learning_curve(cells: Sequence[CellResult], path: Path) -> list[Path]:
             for number, cell in enumerate(cells):
                 _draw(panel, cell, measure, env, COLOURS[number % len(COLOURS)])
     _explain(figure, axes[0][0], cells)
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
 def _dress(panel: Any, title: str, *, first: bool, last: bool) -> None:
@@ -90,7 +90,8 @@ def _explain(figure: Any, panel: Any, cells: Sequence[CellResult]) -> None:
         figure.supxlabel(note, fontsize=8, color="#555555")
 
 
-def _save(figure: Any, path: Path) -> list[Path]:
+def save_figure(figure: Any, path: Path) -> list[Path]:
+    """Write ``path`` as ``.png`` and ``.svg``, each whole or not at all. Raises :class:`BackendUnavailable`."""
     import matplotlib
 
     written = []

@@ -10,7 +10,8 @@ from typing import Any
 from attrs import field, frozen
 
 from camg.config.rundir import read_manifest
-from camg.config.toml import format_value
+from camg.report.labels import tell_apart
+from camg.supervise.evaluation import TASKS_FILE
 from camg.supervise.metrics import read_reports
 from camg.supervise.summary import by_environment
 from camg.types import UpdateReport
@@ -21,7 +22,11 @@ MEASURES = {"success": "success", "complete": "wholly solved"}
 
 @frozen(kw_only=True)
 class CellResult:
-    """One cell. ``held_out``: rows of ``update``, ``success`` and ``complete`` by environment, in order of update."""
+    """One cell. ``held_out``: rows of ``update``, ``success`` and ``complete`` by environment, in order of update.
+
+    ``tasks``: environment -> task -> measure (of :data:`MEASURES`) -> value, from the last held-out evaluation of a
+    finished cell; an environment of which an episode could not be run is not in it.
+    """
 
     run: Path
     digest: str
@@ -31,6 +36,7 @@ class CellResult:
     reports: Sequence[UpdateReport]
     held_out: Sequence[Mapping[str, Any]] = ()
     summary: Mapping[str, Any] = field(factory=dict)
+    tasks: Mapping[str, Mapping[str, Mapping[str, float]]] = field(factory=dict)
 
     @property
     def envs(self) -> list[str]:
@@ -82,7 +88,24 @@ def _load(path: Path, digest: str, label: str, values: Mapping[str, Any]) -> Cel
         reports=read_reports(cell / "metrics.jsonl"),
         held_out=sorted(evaluations, key=lambda row: int(row["update"])),
         summary=summary,
+        tasks=_tasks(cell, values, summary) if summary.get("status") == "finished" else {},
     )
+
+
+def _tasks(cell: Path, values: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
+    """See :class:`CellResult`. A policy that is not trained has one evaluation, which is its first and its last."""
+    path = cell / "evaluation" / ("final" if values.get("run.updates") else "initial") / TASKS_FILE
+    whole = (summary.get("final") or {}).get("success") or {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            if whole.get(row["env"]) is not None:
+                values_of = {measure: float(row[measure]) for measure in MEASURES}
+                found.setdefault(row["env"], {})[row["task"]] = values_of
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}  # not there, or damaged: the comparison says N/A
+    return found
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -98,22 +121,7 @@ def _labels(cells: Sequence[tuple[Path, str, Mapping[str, Any]]]) -> list[str]:
     """What differs between the cells, in words; where nothing does, the run's name."""
     if len(cells) == 1:
         return [cells[0][0].name]
-    names = list(dict.fromkeys(name for _, _, values in cells for name in values))
-    first = cells[0][2]
-    varying = [n for n in names if any(values.get(n) != first.get(n) for _, _, values in cells)]
-    if "baseline" in varying:  # a baseline stands for the settings that it brings
-        varying = [n for n in varying if n in ("baseline", "run.seed", "env")] or varying
-    words = [[_word(name, values.get(name)) for name in varying[:4]] for _, _, values in cells]
-    labels = [", ".join(filter(None, word)) or "default" for word in words]
+    labels = tell_apart([values for _, _, values in cells])
     if len(set(labels)) == len(labels):
         return labels
     return [f"{label} ({path.name}/{digest})" for (path, digest, _), label in zip(cells, labels, strict=True)]
-
-
-def _word(name: str, value: Any) -> str:
-    """A setting in a legend: components by name, switches only where they are on."""
-    if isinstance(value, bool):
-        return name.rpartition(".")[2].replace("_", " ") if value else ""
-    text = "+".join(value) if isinstance(value, list) else format_value(value).strip('"')
-    components = ("env", "memory", "estimator", "policy", "sandbox", "baseline")
-    return text if name in components else f"{name.rpartition('.')[2]} {text}"

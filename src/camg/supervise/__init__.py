@@ -21,7 +21,7 @@ from camg.rollout.recover import rebuild
 from camg.supervise.reporting import Follower, Progress, Reporters
 from camg.supervise.summary import summarise, write_summary
 
-__all__ = ["Progress", "run_cell"]
+__all__ = ["Progress", "interruptible", "run_cell"]
 
 
 def run_cell(
@@ -63,7 +63,7 @@ def _run(cell: Cell, config: RunConfig, registry: Registry, sync: bool, reporter
     follower = Follower(cell, config, reporters)
     status, message = "failed", ""
     try:
-        with _interruptible() as stop:
+        with interruptible() as stop:
             if sync:
                 from camg.supervise.lockstep import run_lockstep
 
@@ -137,7 +137,7 @@ def _used(cell: Cell) -> dict[int, int]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[threading.Event]:
+def interruptible() -> Iterator[threading.Event]:
     """An event that the first Ctrl-C or SIGTERM sets; the second raises ``KeyboardInterrupt``."""
     stop = threading.Event()
 

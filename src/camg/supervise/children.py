@@ -48,7 +48,7 @@ class Child:
                     stdin=subprocess.DEVNULL,
                     stdout=stream,
                     stderr=stream,
-                    env=_environment(),
+                    env=child_environment(),
                     start_new_session=True,  # Ctrl-C on the terminal is for the supervisor alone
                 )
         except OSError as error:  # no process, memory or disk left
@@ -123,7 +123,7 @@ def _ended(status: int | None) -> str:
     return f"it left with status {status}"
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """One compute thread for each process, and no spinning at barriers (platform: Threads)."""
     environment = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

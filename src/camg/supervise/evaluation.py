@@ -13,16 +13,19 @@ from camg.config import RunConfig
 from camg.errors import CorruptState, Interrupted
 from camg.evaluate.plan import evaluation_plan, expected
 from camg.evaluate.runner import completed
-from camg.evaluate.scores import score, to_json
+from camg.evaluate.scores import per_task, score, to_json
 from camg.plugins import Registry
 from camg.rollout.cell import Cell, read_json
 from camg.rollout.queue import Queue
 from camg.rollout.store import write_beside
 from camg.supervise.loop import Advance, check_outage
 
+TASKS_FILE = "tasks.jsonl"
+
 
 class Evaluations:
-    """The evaluations of a cell, each in ``evaluation/<name>/``: queue, episodes, and ``result.json`` at its end.
+    """The evaluations of a cell, each in ``evaluation/<name>/``: queue, episodes, and at its end ``tasks.jsonl`` (one
+    line for each task, what a paired comparison needs) and ``result.json``.
 
     One process has them at a time.
     """
@@ -70,6 +73,8 @@ class Evaluations:
             "temperature": self._config.rollout.temperature,
             **to_json(score(episodes, expected(self._plan))),
         }
+        lines = [json.dumps(row) + "\n" for row in per_task(episodes)]
+        write_beside(folder / TASKS_FILE, "".join(lines).encode())  # first: a result is never without it
         write_beside(folder / "result.json", json.dumps(result, indent=1).encode())
 
     def _open(self, folder: Path) -> Queue:
