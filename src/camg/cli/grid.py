@@ -9,9 +9,10 @@ from attrs import field, frozen
 
 from camg.config import RunConfig, check_run
 from camg.config.record import SECTIONS
-from camg.errors import CamgError
+from camg.errors import BackendUnavailable, CamgError, ConfigError
 from camg.plugins import Registry
 from camg.report.labels import SEED, tell_apart
+from camg.specs import resolve
 
 Resolver = Callable[..., RunConfig]
 
@@ -48,11 +49,11 @@ class Grid:
 
 
 def make_grid(
-    combinations: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any], registry: Registry, resolve: Resolver
+    combinations: Iterable[Mapping[str, Any]], fixed: Mapping[str, Any], registry: Registry, settle: Resolver
 ) -> Grid:
-    """Resolve and check every combination. ``resolve(command_line=…, allowed=…)`` makes a cell's settings.
+    """Resolve and check every combination. ``settle(command_line=…, allowed=…)`` makes a cell's settings.
 
-    An option may concern a component that only some of the cells have. Raises what ``resolve`` raises where that is
+    An option may concern a component that only some of the cells have. Raises what ``settle`` raises where that is
     the same for all cells, and :class:`ConfigError` for an option that concerns none.
     """
     listed = list(combinations)
@@ -61,7 +62,7 @@ def make_grid(
     merged: list[Mapping[str, Any]] = []
     for number, values in enumerate(listed):
         try:
-            config = resolve(command_line={**fixed, **values}, allowed=allowed)
+            config = settle(command_line={**fixed, **values}, allowed=allowed)
         except CamgError as problem:
             cells[f"unresolved {number}"] = GridCell(values, None, (problem,))
             continue
@@ -75,23 +76,33 @@ def make_grid(
         raise grid.cells[0].problems[0]  # such as a misspelt setting
     used = {prefix for config in resolved for prefix in (*SECTIONS, *config.components)}
     if len(resolved) == len(grid.cells) and not {prefix for prefix in allowed if prefix} <= used:
-        resolve(command_line={**fixed, **listed[0]}, allowed=used)  # names the option that concerns no cell
+        settle(command_line={**fixed, **listed[0]}, allowed=used)  # names the option that concerns no cell
     return grid
 
 
 def problems_of(config: RunConfig, registry: Registry) -> list[CamgError]:
-    """Every reason why a cell cannot run: all broken components, or else what :func:`check_run` finds."""
+    """Every reason why a cell cannot run: all broken components, or else what :func:`check_run` finds.
+
+    That stops before it asks the sandbox where the settings are wrong already; here it is asked all the same.
+    """
     found: list[CamgError] = []
     for kind, name in config.selected():
         try:
             registry.check(kind, name)
         except CamgError as problem:
             found.append(problem)
-    if not found:
-        try:
-            check_run(config, registry)
-        except CamgError as problem:
-            found.append(problem)
+    if found:
+        return found
+    try:
+        check_run(config, registry)
+    except ConfigError as problem:
+        probe = registry.spec("sandbox", config.sandbox).probe
+        reason = resolve(probe)() if probe is not None else None
+        found.append(problem)
+        if reason:
+            found.append(BackendUnavailable(f"The sandbox '{config.sandbox}' cannot run here: {reason}"))
+    except CamgError as problem:
+        found.append(problem)
     return found
 
 

@@ -195,7 +195,8 @@ def _lacking(group: Sequence[CellResult]) -> Iterable[str]:
     for cell in group:
         without = [env for env in cell.envs if env not in cell.tasks]
         if without:
-            why = "has no complete held-out evaluation" if cell.status == "finished" else f"is {cell.status}"
+            unfinished = "failed" if cell.status == "failed" else f"is {cell.status}"
+            why = "has no complete held-out evaluation" if cell.status == "finished" else unfinished
             yield f"seed {_seed(cell)} {why} (cell {cell.digest}: {', '.join(without)})"
 
 

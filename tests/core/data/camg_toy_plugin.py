@@ -1,5 +1,7 @@
 """A plugin for the tests of the command line: one of everything, and some that misbehave."""
 
+import time
+
 import click
 from attrs import frozen
 
@@ -60,6 +62,8 @@ def check():
 @frozen
 class ToyConfig:
     size: int = option(4, "how large")
+    fails: bool = option(False, "its tasks cannot be listed")
+    pause: float = option(0.0, "seconds of a step")
 
 
 class Toy:
@@ -69,6 +73,8 @@ class Toy:
         self.config = config
 
     def task_ids(self, split):
+        if self.config.fails:
+            raise DataError("The toys are lost.")
         if split not in ("train", "eval"):
             raise DataError("Expected train or eval.")
         return [f"toy.{number}" for number in range(self.config.size)]
@@ -83,17 +89,18 @@ class Toy:
         return Workspace()
 
     def open(self, task, box, boxes):
-        return ToySession(task)
+        return ToySession(task, self.config.pause)
 
 
 class ToySession:
-    def __init__(self, task):
-        self.number, self.right = task.payload["number"], False
+    def __init__(self, task, pause):
+        self.number, self.right, self.pause = task.payload["number"], False, pause
 
     def brief(self):
         return f"Say {self.number}."
 
     def step(self, action):
+        time.sleep(self.pause)
         self.right = action.arguments["number"] == str(self.number)
         return StepResult(Observation("well"), reward=float(self.right), terminated=True)
 
