@@ -19,7 +19,7 @@ from camg.types import Change, CommandResult, Limits, Manifest
 from camg.workspace.changes import changes
 from camg.workspace.manifest import scan
 from camg.workspace.shell import command_fault, encode_command
-from camg.workspace.tree import read_file, write_file
+from camg.workspace.tree import read_file, remove, write_file
 from camg_sandboxes import agent
 from camg_sandboxes.system import receive
 
@@ -168,6 +168,12 @@ class AgentBox:
         with self._lock:
             self._require_open()
             write_file(self._workspace, path, data, owner=self._owner)
+
+    def remove(self, path: str) -> None:
+        """See :meth:`camg.protocols.Box.remove`."""
+        with self._lock:
+            self._require_open()
+            remove(self._workspace, path)
 
     def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
         """See :meth:`camg.protocols.Box.changes`."""

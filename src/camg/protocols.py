@@ -114,6 +114,9 @@ class Box(Protocol):
     def write(self, path: str, data: bytes) -> None:
         """Place a file in the workspace (parents are made); no links are followed. Raises ``OSError``."""
 
+    def remove(self, path: str) -> None:
+        """Remove a workspace file, link or whole folder; no links are followed. Raises ``OSError``, also if absent."""
+
     def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
         """How the workspace differs from the tree ``base``: relative path -> change, of ``limit`` bytes in all.
 

@@ -29,6 +29,7 @@ from camg.types import (
     Workspace,
 )
 from camg.workspace.changes import changes
+from camg.workspace.tree import remove
 
 MEMORY = ".agent_memory"
 
@@ -99,6 +100,14 @@ class FolderBox:
         target.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644), "wb") as stream:
             stream.write(data)
+
+    def remove(self, path: str) -> None:
+        """Remove a file, link or whole folder. Raises ``OSError``."""
+        root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            remove(root, path)
+        finally:
+            os.close(root)
 
     def changes(self, base: Path, limit: int, skip: Callable[[str], bool]) -> Mapping[str, Change]:
         """What differs from ``base``."""

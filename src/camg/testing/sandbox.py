@@ -22,6 +22,7 @@ def check_sandbox(sandbox: Sandbox, *, isolated: bool = True) -> None:
     limits = attrs.evolve(Limits(), output_bytes=10_000)
     _in_box(sandbox, limits, _check_commands)
     _in_box(sandbox, limits, _check_files)
+    _in_box(sandbox, limits, _check_removal)
     _in_box(sandbox, limits, _check_survivors)
     if isolated:
         _in_box(sandbox, limits, _check_network)
@@ -82,6 +83,23 @@ def _check_files(box: Box) -> None:
         except OSError:
             continue
         raise AssertionError("Expected OSError for a path that is a symlink, got none.")
+
+
+def _check_removal(box: Box) -> None:
+    box.run("mkdir -p kept tree/deep; echo 1 > kept/one; echo 2 > tree/deep/two")
+    box.run("ln -s ../kept tree/link; ln -s kept top")
+    for path in ("tree", "top"):
+        box.remove(path)
+    left = box.run("cat kept/one; ls").output
+    expect(left == b"1\nkept\n", f"Expected remove() to take a tree and a link, not what they point to; got {left!r}.")
+    box.run("ln -s kept top")
+    for path in ("absent", "top/one", "../kept", "/kept"):
+        try:
+            box.remove(path)
+        except OSError:
+            continue
+        raise AssertionError(f"Expected OSError on removing {path}, got none.")
+    expect(box.run("cat kept/one").output == b"1\n", "Expected remove() to go through no link.")
 
 
 def _check_survivors(box: Box) -> None:

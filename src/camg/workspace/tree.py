@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,6 +59,22 @@ def write_file(root: int, path: str, data: bytes, *, owner: tuple[int, int] | No
         except BaseException:
             os.unlink(beside, dir_fd=folder)
             raise
+    finally:
+        os.close(folder)
+
+
+def remove(root: int, path: str) -> None:
+    """Remove ``path`` below ``root``: a file, a link (never what it points to) or a whole folder.
+
+    Raises ``OSError``; ``FileNotFoundError`` if nothing is there. What of a folder could be removed before an error
+    is gone.
+    """
+    folder, name = _parent(root, path)
+    try:
+        if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+            shutil.rmtree(name, dir_fd=folder)  # resists links that appear meanwhile, where descriptors exist
+        else:
+            os.unlink(name, dir_fd=folder)
     finally:
         os.close(folder)
 

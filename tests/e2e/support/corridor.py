@@ -130,6 +130,9 @@ class DummyBox:
 
     def write(self, path: str, data: bytes) -> None: ...
 
+    def remove(self, path: str) -> None:
+        raise FileNotFoundError(path)
+
     def close(self) -> None: ...
 
 
