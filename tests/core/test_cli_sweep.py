@@ -121,14 +121,17 @@ def test_what_a_baseline_brings_is_shown(capsys):
 
 
 # ---------------------------------------------------------------- side by side
-def test_cells_side_by_side_and_one_that_fails(capsys):
+def test_cells_side_by_side_and_one_that_fails(capsys, monkeypatch):
     """Two processes; a failed cell stops no other and is N/A; then only it is run again."""
     sweep = ["sweep", *TOY, *PROCESS, "--sweep", "toy.fails=false,true", "--jobs", "2", "--out", "s"]
+    monkeypatch.setattr("camg.cli.jobs.LINE_SECONDS", 0.5)
     code, out, err = camg(capsys, *sweep, "--json")
     assert code == 1
     found = json.loads(out)
     assert [cell["status"] for cell in found["cells"].values()] == ["finished", "failed"]
-    lines = [line for line in err.splitlines() if line.strip()]
+    lines = [line for line in err.splitlines() if "cells done; " not in line]
+    assert "0 of 2 cells done; default (" in err, "now and then, where all stand"
+    assert "; fails (" in err
     assert sum(line.endswith(": begins") for line in lines) == 2
     assert sum("finished in" in line and "toy 50.0 %" in line for line in lines) == 1
     assert sum("The toys are lost." in line for line in lines) == 1
@@ -149,7 +152,7 @@ def test_cells_side_by_side_and_one_that_fails(capsys):
     for suffix in ("json", "csv", "png", "svg"):
         assert Path(f"s/comparison.{suffix}").stat().st_size > 100
 
-    code, report, _ = camg(capsys, "report", "s")
+    code, report, _ = camg(capsys, "report", "s", "--no-figure")
     assert code == 0
     table = out[out.index("Success on held-out") : out.index("N/A: ")]
     assert table in report, "the report of a sweep prints the same table"

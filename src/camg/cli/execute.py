@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import traceback
 from collections.abc import Generator, Mapping, Sequence
@@ -110,7 +111,7 @@ def _run_cells(run: RunDirectory, registry: Registry, request: Request) -> ExitC
                 run.write_summary(_summary(run, cells, "not finished"))
         except (Interrupted, KeyboardInterrupt):
             for digest in run.configs:
-                cells.setdefault(digest, {"status": "interrupted"})
+                cells.setdefault(digest, finished(run.cells[digest]) or {"status": "interrupted"})
             run.write_summary(_summary(run, cells, "interrupted"))
             raise Interrupted(
                 "Interrupted; everything that was complete is kept.", hint=f"camg {_resuming(run, request)}"
@@ -157,6 +158,15 @@ def run_one(cell: Path, config: RunConfig, registry: Registry, request: Request)
     names = [] if request.quiet else [n for n in registry.names("reporter") if registry.spec("reporter", n).default]
     reporters = [registry.build("reporter", name) for name in dict.fromkeys([*names, *request.reporters])]
     return run_cell(cell, config, registry, sync=config.run.sync, resume=request.resume, reporters=reporters)
+
+
+def finished(cell: Path) -> Mapping[str, Any] | None:
+    """The summary of a cell that needs no more running; else None."""
+    try:
+        summary = json.loads((cell / "summary.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return summary if isinstance(summary, dict) and summary.get("status") == "finished" else None
 
 
 def _titles(run: RunDirectory) -> dict[str, str]:

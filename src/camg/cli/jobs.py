@@ -14,9 +14,10 @@ from typing import Any
 import click
 from attrs import frozen
 
+from camg.cli.execute import finished
 from camg.errors import BackendUnavailable, CamgError, ExitCode, Interrupted
 from camg.report.format import duration, percent
-from camg.rollout.cell import Cell, read_json
+from camg.rollout.cell import Cell
 from camg.supervise import interruptible
 from camg.supervise.children import child_environment
 
@@ -50,10 +51,10 @@ def run_side_by_side(
             while waiting or running:
                 while waiting and len(running) < jobs and not stop.is_set():
                     digest = waiting.popleft()
-                    if (finished := _finished(cells[digest])) is not None:
+                    if (summary := finished(cells[digest])) is not None:
                         done += 1
                         _say(quiet, f"{titles[digest]}: was finished already")
-                        yield digest, finished
+                        yield digest, summary
                         continue
                     try:
                         running[digest] = _start(cells[digest], reporters, quiet)
@@ -110,22 +111,13 @@ def _drain(cells: Mapping[str, Path], running: dict[str, _Running]) -> Iterator[
         time.sleep(TICK_SECONDS)
     for digest in list(running):
         del running[digest]
-        if (finished := _finished(cells[digest])) is not None:
-            yield digest, finished
-
-
-def _finished(cell: Path) -> Mapping[str, Any] | None:
-    try:
-        summary = read_json(Cell(cell).summary)
-    except CamgError:
-        return None
-    return summary if summary.get("status") == "finished" else None
+        if (summary := finished(cells[digest])) is not None:
+            yield digest, summary
 
 
 def _outcome(folder: Path, process: subprocess.Popen[bytes]) -> Mapping[str, Any] | CamgError:
-    finished = _finished(folder)
-    if finished is not None:
-        return finished
+    if (summary := finished(folder)) is not None:
+        return summary
     cell, status = Cell(folder), process.returncode
     if (error := cell.last_error(process.pid)) is not None:
         return error
