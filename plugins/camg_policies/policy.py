@@ -13,7 +13,7 @@ from torch import nn
 from camg.episode.actions import DIALECTS
 from camg.episode.chat import TemplateCodec
 from camg.errors import BackendUnavailable, ConfigError, UsageError
-from camg.protocols import ChatCodec
+from camg.protocols import ChatCodec, Dialect
 from camg.types import Sampling
 from camg_policies.backends import Backend, StaticBackend
 from camg_policies.config import TorchConfig
@@ -61,7 +61,7 @@ class TorchPolicy:
         self._config = config
         tokenizer = self._load("AutoTokenizer")
         dialect = DIALECTS[pick_dialect(config.dialect, tokenizer)]
-        self._codec = TemplateCodec(tokenizer, dialect, template=template_arguments(config.template))
+        self._codec: ChatCodec = TemplateCodec(tokenizer, dialect, template=template_arguments(config.template))
 
     def _load(self, loader: str, **options: Any) -> Any:
         import transformers
@@ -88,6 +88,10 @@ class TorchPolicy:
     def codec(self) -> ChatCodec:
         """The tokenizer with its chat template."""
         return self._codec
+
+    def speak(self, dialect: Dialect) -> None:
+        """Write calls in ``dialect`` from now on."""
+        self._codec = self._codec.speaking(dialect)
 
     def actor(self) -> Actor:
         """A fresh copy of the weights, on the CPU; the learner moves it to its device."""

@@ -91,6 +91,10 @@ class ScriptedPolicy:
         """One token per byte, or the embedded policy's tokenizer."""
         return self._codec
 
+    def speak(self, dialect: Dialect) -> None:
+        """Scripts are given ``dialect`` from now on."""
+        self._codec = self._codec.speaking(dialect)
+
     def sampler(self, sampling: Sampling, *, weights: Path | None = None, lockstep: bool = False) -> ScriptedSampler:
         """The arguments change nothing: a script has neither temperature nor weights."""
         return ScriptedSampler(self._codec, self._factory)

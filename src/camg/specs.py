@@ -73,10 +73,17 @@ class EnvironmentSpec(Spec):
 
 @frozen(kw_only=True)
 class MemorySpec(Spec):
-    """A memory. ``pocket``: the embedded policy was warm-started for it; otherwise the reason why not."""
+    """A memory. ``pocket``: the embedded policy was warm-started for it; otherwise the reason why not.
+
+    ``profile``: settings that it brings (dotted name -> value), below the baseline and above the policy's profile:
+    ``{"pocket.artefact": "agemem"}`` names the demonstrations that its embedded policy learnt from. ``habit``: how a
+    demonstrator keeps and finds a note by it (a :class:`camg.protocols.Habit`, called without arguments).
+    """
 
     pocket: bool = False
     pocket_reason: str = "the embedded policy has seen no demonstrations of it"
+    profile: Mapping[str, Any] = field(factory=dict)
+    habit: Reference | None = None
 
 
 @frozen(kw_only=True)

@@ -42,6 +42,7 @@ class BoundaryKind(enum.StrEnum):
 
     PRESSURE = "pressure"  # the context nears the prompt limit
     DECLARED = "declared"  # the environment's own boundary, e.g. a Shop session that ended
+    MEMORY = "memory"  # the memory itself: what a tool of it asked for (AgeMem's filter), or an automatic manager
 
 
 class CheckpointFailure(enum.StrEnum):
@@ -69,15 +70,18 @@ class Task:
 
 @frozen
 class Parameter:
-    """One string parameter of a tool."""
+    """One parameter of a tool. A required string may be empty only where ``empty`` says so."""
 
     name: str
     summary: str
+    kind: str = "string"  # or "integer", "number", "boolean", "object", "array": JSON's types
+    required: bool = True
+    empty: bool = False
 
 
 @frozen
 class Tool:
-    """What the policy may call. All parameters are required strings."""
+    """What the policy may call."""
 
     name: str
     summary: str
@@ -90,7 +94,7 @@ class Action:
     """A parsed response. Exactly one of ``tool`` and ``fault`` is set."""
 
     tool: str | None
-    arguments: Mapping[str, str] = field(factory=dict)
+    arguments: Mapping[str, Any] = field(factory=dict)  # of the kinds that the tool declares
     raw: str = ""
     fault: str | None = None  # the class of the parse fault, e.g. "no_action"
     fault_detail: str = ""  # one sentence for the policy
@@ -204,9 +208,16 @@ class Turn:
     timing: Timing = Timing()
 
 
+COSTS = ("model_calls", "model_tokens", "embedding_calls", "git_calls", "seconds")
+"""Names of costs in :class:`Event`: calls of a model and the tokens they read and wrote, and so on."""
+
+
 @frozen
 class Event:
-    """A step that the policy did not sample: Mem0's add and search, an automatic summary, a withheld re-read."""
+    """A step that the policy did not sample: Mem0's add and search, an automatic summary, a withheld re-read.
+
+    ``slots``: action slots that it takes. ``cost``: what it used, by name; :data:`COSTS` are the common ones.
+    """
 
     before_turn: int
     kind: str

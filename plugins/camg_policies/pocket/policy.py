@@ -73,6 +73,10 @@ class PocketPolicy:
         """Byte-level BPE, bracket dialect, short texts."""
         return self._codec
 
+    def speak(self, dialect: Dialect) -> None:
+        """Write calls in ``dialect`` from now on; the demonstrations were in brackets."""
+        self._codec = self._codec.speaking(dialect)
+
     @property
     def recipe(self) -> dict[str, Any]:
         """The warm start, for reports: see :func:`load_recipe`."""

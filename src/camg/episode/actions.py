@@ -9,9 +9,11 @@ with a ``fault`` class and a sentence for the policy, never an exception.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from camg.types import Action, Parameter, Tool
 
@@ -23,20 +25,46 @@ def faulty(raw: str, fault: str, detail: str) -> Action:
     return Action(tool=None, raw=raw, fault=fault, fault_detail=detail)
 
 
-def _checked(raw: str, name: str, arguments: object, tools: Sequence[Tool]) -> Action:
-    """Hold a call against the declared tools: known name, exactly its parameters, non-empty strings."""
+def checked(raw: str, name: str, arguments: object, tools: Sequence[Tool]) -> Action:
+    """Hold a call against the declared tools: a known name, its parameters and no others, each of its kind.
+
+    For authors of dialects. Never raises: what does not fit is a faulty action.
+    """
     tool = next((tool for tool in tools if tool.name == name), None)
     if tool is None:
         known = ", ".join(tool.name for tool in tools)
         return faulty(raw, "unknown_tool", f"There is no tool {name[:80]!r}; the tools are: {known}.")
-    expected = [parameter.name for parameter in tool.parameters]
-    if not isinstance(arguments, Mapping) or sorted(arguments) != sorted(expected):
+    needed = {parameter.name for parameter in tool.parameters if parameter.required}
+    if not isinstance(arguments, Mapping) or not needed <= set(arguments) <= {p.name for p in tool.parameters}:
         got = ", ".join(map(str, arguments)) if isinstance(arguments, Mapping) else type(arguments).__name__
-        return faulty(raw, "bad_arguments", f"{name} expects ({', '.join(expected)}), got ({got[:200]}).")
-    for key, value in arguments.items():
-        if not isinstance(value, str) or not value:
-            return faulty(raw, "bad_arguments", f"{name} expects a non-empty string for {key}.")
+        return faulty(raw, "bad_arguments", f"{name} expects ({signature(tool)}), got ({got[:200]}).")
+    for parameter in tool.parameters:
+        if parameter.name in arguments and not _fits(parameter, arguments[parameter.name]):
+            what = "a non-empty string" if parameter.kind == "string" else f"{parameter.kind} (JSON)"
+            return faulty(raw, "bad_arguments", f"{name} expects {what} for {parameter.name}.")
     return Action(tool=name, arguments=dict(arguments), raw=raw)
+
+
+def signature(tool: Tool) -> str:
+    """The parameters of a tool in a line: ``query, top_k: integer?``."""
+    kinds = {p.name: "" if p.kind == "string" else f": {p.kind}" for p in tool.parameters}
+    return ", ".join(f"{p.name}{kinds[p.name]}{'' if p.required else '?'}" for p in tool.parameters)
+
+
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "object": (dict,),
+    "array": (list,),
+}
+
+
+def _fits(parameter: Parameter, value: object) -> bool:
+    if isinstance(value, bool) and parameter.kind != "boolean":
+        return False
+    return isinstance(value, _KINDS[parameter.kind]) and (value != "" or parameter.empty)
 
 
 class BracketDialect:
@@ -60,18 +88,24 @@ class BracketDialect:
             return f"{tool.name}: {names[0].upper()}"
         if len(names) <= 1:
             return f"{tool.name}[{''.join(names)}]"
-        return f"{tool.name}[{json.dumps(dict.fromkeys(names, '…'), ensure_ascii=False)}]"
+        example = {p.name: "…" if p.kind == "string" else f"<{p.kind}>" for p in tool.parameters if p.required}
+        optional = [parameter for parameter in tool.parameters if not parameter.required]
+        also = f" (optional: {signature(Tool('', '', tuple(optional))).replace('?', '')})" if optional else ""
+        return f"{tool.name}[{json.dumps(example, ensure_ascii=False)}]{also}"
 
-    def render(self, tool: str, arguments: Mapping[str, str]) -> str:
-        """The text of a call; ``parse`` gives the same tool and arguments back."""
-        values = list(arguments.values())
-        if tool == "shell_command" and len(values) == 1:
-            return f"{tool}: {values[0]}"
-        if not values:
+    def render(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The text of a call; ``parse`` gives the same tool and arguments back.
+
+        A tool whose one argument is called ``command`` or ``input`` is taken for one that writes files.
+        """
+        if list(arguments) in (["command"], ["input"]):
+            return f"{tool}: {next(iter(arguments.values()))}"
+        if not arguments:
             return f"{tool}[]"
-        plain = len(values) == 1 and values[0] == values[0].strip() and len(values[0].splitlines()) == 1
-        if plain and _json_object(values[0]) is None:
-            return f"{tool}[{values[0]}]"
+        value = next(iter(arguments.values()))
+        if len(arguments) == 1 and isinstance(value, str) and value == value.strip() and len(value.splitlines()) == 1:
+            if _json_object(value) is None:
+                return f"{tool}[{value}]"
         return f"{tool}[{json.dumps(dict(arguments))}]"
 
     def parse(self, text: str, tools: Sequence[Tool]) -> Action:
@@ -90,7 +124,7 @@ class BracketDialect:
                     return self._several(text)
                 rest = "\n".join(lines[number:])[len(head) + 1 :]
                 command = rest.removeprefix(" ")
-                return _checked(text, head, {block[head].parameters[0].name: command}, tools)
+                return checked(text, head, {block[head].parameters[0].name: command}, tools)
             if line_call.fullmatch(line):
                 calls.append(number)
         if len(calls) > 1:
@@ -102,7 +136,7 @@ class BracketDialect:
         match = line_call.fullmatch(lines[calls[0]])
         name, inner = (match.group(1), match.group(2).strip()) if match else ("", "")
         tool = next(tool for tool in tools if tool.name == name)
-        return _checked(text, name, _bracket_arguments(inner, tool.parameters), tools)
+        return checked(text, name, _bracket_arguments(inner, tool.parameters), tools)
 
     @staticmethod
     def _several(text: str) -> Action:
@@ -113,7 +147,7 @@ class BracketDialect:
         last = next(line for line in reversed(lines) if line.strip())
         like_call = re.fullmatch(r"\s*([A-Za-z_]\w*)\s*\[.*\]\s*", last)
         if like_call and like_call.group(1) not in {tool.name for tool in tools}:
-            return _checked(text, like_call.group(1), {}, tools)
+            return checked(text, like_call.group(1), {}, tools)
         return faulty(text, "no_action", "No action found; end the response with exactly one action.")
 
 
@@ -128,12 +162,18 @@ def _json_object(text: str) -> dict[str, object] | None:
 
 
 def _bracket_arguments(inner: str, parameters: Sequence[Parameter]) -> object:
-    named = _json_object(inner)
-    if named is not None and sorted(named) == sorted(parameter.name for parameter in parameters):
+    """A JSON object of named arguments, or the one string that is required."""
+    named, names = _json_object(inner), {parameter.name for parameter in parameters}
+    if named is not None and {p.name for p in parameters if p.required} <= set(named) <= names:
         return named
-    if len(parameters) == 1:
+    if not inner:
+        return {parameters[0].name: ""} if len(parameters) == 1 else {}
+    needed = [parameter for parameter in parameters if parameter.required]
+    if named is None and len(needed) == 1 and needed[0].kind == "string":
+        return {needed[0].name: inner}
+    if len(parameters) == 1 and parameters[0].kind == "string":
         return {parameters[0].name: inner}
-    return {} if not inner and not parameters else {"text": inner}
+    return named if named is not None else {"text": inner}
 
 
 class NativeDialect:
@@ -149,9 +189,10 @@ class NativeDialect:
         """Empty: the chat template describes the tools."""
         return ""
 
-    def render(self, tool: str, arguments: Mapping[str, str]) -> str:
-        """The XML-like form."""
-        body = "".join(f"<parameter={name}>\n{value}\n</parameter>\n" for name, value in arguments.items())
+    def render(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """The XML-like form; what is no string is written as JSON."""
+        texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in arguments.items()}
+        body = "".join(f"<parameter={name}>\n{text}\n</parameter>\n" for name, text in texts.items())
         return f"<tool_call>\n<function={tool}>\n{body}</function>\n</tool_call>"
 
     def parse(self, text: str, tools: Sequence[Tool]) -> Action:
@@ -171,7 +212,7 @@ class NativeDialect:
     def _content(self, raw: str, content: str, tools: Sequence[Tool]) -> Action:
         named = _json_object(content.strip())
         if named is not None:
-            return _checked(raw, str(named.get("name", "")), named.get("arguments", {}), tools)
+            return checked(raw, str(named.get("name", "")), named.get("arguments", {}), tools)
         function = self._function.fullmatch(content)
         if function is None:
             return faulty(raw, "bad_arguments", "The tool call is neither <function=…> nor a JSON object.")
@@ -184,7 +225,19 @@ class NativeDialect:
             position = match.end()
         if body[position:].strip():
             return faulty(raw, "bad_arguments", "Unexpected text between the parameters of the tool call.")
-        return _checked(raw, function.group(1).strip(), arguments, tools)
+        name = function.group(1).strip()
+        return checked(raw, name, _typed(arguments, name, tools), tools)
+
+
+def _typed(texts: Mapping[str, str], name: str, tools: Sequence[Tool]) -> dict[str, Any]:
+    """The XML-like form knows strings only: read what is declared otherwise as JSON; what is none stays a string."""
+    kinds = {p.name: p.kind for tool in tools if tool.name == name for p in tool.parameters}
+    values: dict[str, Any] = dict(texts)
+    for key, text in texts.items():
+        if kinds.get(key, "string") != "string":
+            with contextlib.suppress(ValueError, RecursionError):
+                values[key] = json.loads(text)
+    return values
 
 
 def _unwrap(value: str) -> str:

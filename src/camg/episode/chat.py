@@ -19,8 +19,9 @@ _MARK = "\u27e6camg-response\u27e7"
 
 def tool_schema(tool: Tool) -> dict[str, Any]:
     """The JSON schema that chat templates expect."""
-    properties = {parameter.name: {"type": "string", "description": parameter.summary} for parameter in tool.parameters}
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+    properties = {p.name: {"type": p.kind, "description": p.summary} for p in tool.parameters}
+    required = [p.name for p in tool.parameters if p.required]
+    parameters = {"type": "object", "properties": properties, "required": required}
     return {"type": "function", "function": {"name": tool.name, "description": tool.summary, "parameters": parameters}}
 
 
@@ -60,6 +61,10 @@ class TemplateCodec:
     def dialect(self) -> Dialect:
         """How calls are written."""
         return self._dialect
+
+    def speaking(self, dialect: Dialect) -> TemplateCodec:
+        """The same tokenizer, with calls written in ``dialect``."""
+        return TemplateCodec(self.tokenizer, dialect, terse=self._terse, template=self._template)
 
     @property
     def terse(self) -> bool:
@@ -156,6 +161,10 @@ class ByteCodec:
     def dialect(self) -> Dialect:
         """How calls are written."""
         return self._dialect
+
+    def speaking(self, dialect: Dialect) -> ByteCodec:
+        """The same, with calls written in ``dialect``."""
+        return ByteCodec(dialect, terse=self._terse)
 
     @property
     def terse(self) -> bool:

@@ -26,6 +26,7 @@ class Components:
     sandbox: Sandbox
     limits: Limits
     rollout: RolloutSettings
+    evaluating: bool = False  # an episode of an evaluation, no training
 
 
 def guard(what: str, call: Callable[[], T]) -> T:

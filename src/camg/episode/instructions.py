@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from camg.protocols import ChatCodec, Memory
+from camg.protocols import ChatCodec
 from camg.types import Message, Tool
 
 HOW_TO_ACT = (
@@ -13,9 +13,9 @@ HOW_TO_ACT = (
 )
 
 
-def opening(codec: ChatCodec, memory: Memory, tools: Sequence[Tool], brief: str, note: str = "") -> list[Message]:
-    """The messages of a fresh context: instructions, the task's brief, and what the memory adds after a replacement."""
-    parts = [memory.instructions(terse=codec.terse)]
+def opening(codec: ChatCodec, tools: Sequence[Tool], memory: str, brief: str, note: str = "") -> list[Message]:
+    """The messages of a fresh context: instructions, ``memory``'s words, the task's brief, and the memory's note."""
+    parts = [memory]
     if not codec.terse:
         parts = [HOW_TO_ACT, codec.dialect.describe(tools), *parts]
     system = "\n\n".join(part for part in parts if part)

@@ -22,9 +22,11 @@ from camg.protocols import (
     Box,
     Boxes,
     ChatCodec,
+    Continue,
     Replace,
     Review,
     Session,
+    Step,
 )
 from camg.types import (
     Action,
@@ -75,7 +77,7 @@ def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Ep
     workspace = guard("environment", lambda: components.environment.workspace(task))
     box = guard("sandbox", lambda: components.sandbox.open(label, limits=components.limits, workspace=workspace))
     try:
-        return EpisodeLoop(dispatch, task, box, components, boxes).run()
+        return EpisodeLoop(dispatch, task, workspace, box, components, boxes).run()
     finally:
         box.close()
 
@@ -83,9 +85,12 @@ def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Ep
 class EpisodeLoop:
     """The state of one running episode. It is also the :class:`~camg.protocols.EpisodeView` of its memory."""
 
-    def __init__(self, dispatch: Dispatch, task: Task, box: Box, parts: Components, boxes: Boxes) -> None:
+    def __init__(
+        self, dispatch: Dispatch, task: Task, workspace: Workspace, box: Box, parts: Components, boxes: Boxes
+    ) -> None:
         self.dispatch = dispatch
         self._task = task
+        self._workspace = workspace
         self._box = box
         self._parts = parts
         self._boxes = boxes
@@ -100,7 +105,8 @@ class EpisodeLoop:
         self._budget = parts.rollout.actions or task.budget
         native = parts.environment.tools
         self._native = {tool.name for tool in native}
-        self._tools: tuple[Tool, ...] = (*native, SHELL_COMMAND, *parts.memory.tools)
+        self._shell: Tool = getattr(parts.memory, "shell", None) or SHELL_COMMAND
+        self._tools: tuple[Tool, ...] = (*native, self._shell, *parts.memory.tools)
         self._window = Window(parts.codec, parts.memory, self._tools, parts.rollout)
 
     # ------------------------------------------------------------ the view of the memory
@@ -126,8 +132,28 @@ class EpisodeLoop:
 
     @property
     def filesystem_tools(self) -> frozenset[str]:
-        """Names of the tools that may write it."""
-        return frozenset(tool.name for tool in self._tools if tool.filesystem)
+        """Names of the tools that may write it; the shell always under its own name."""
+        return frozenset({SHELL_COMMAND.name, *(tool.name for tool in self._tools if tool.filesystem)})
+
+    @property
+    def workspace(self) -> Workspace:
+        """What the box was opened with."""
+        return self._workspace
+
+    @property
+    def evaluating(self) -> bool:
+        """An episode of an evaluation, no training?"""
+        return self._parts.evaluating
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The prompt limit."""
+        return self._parts.rollout.prompt_tokens
+
+    @property
+    def observation_tokens(self) -> int:
+        """The limit of one observation."""
+        return self._parts.rollout.observation_tokens
 
     def brief(self) -> str:
         """The current fixed task text."""
@@ -137,6 +163,18 @@ class EpisodeLoop:
         """The messages of the active context."""
         return self._window.transcript()
 
+    def steps(self) -> Sequence[Step]:
+        """The steps of the active context."""
+        return self._window.steps()
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt without tools."""
+        return len(self.codec.open(messages, ()))
+
+    def room(self, plan: Replace) -> int:
+        """What would be free in the context that ``plan`` opens."""
+        return self._window.room(self._brief, plan)
+
     def record(self, event: Event) -> None:
         """Keep an event that the policy did not sample; its slots count."""
         self._events.append(event)
@@ -144,7 +182,8 @@ class EpisodeLoop:
     def generate(self, messages: Sequence[Message], *, limit: int, trained: bool, slots: int = 0) -> str:
         """One response outside the dialogue: a segment of its own, recorded as a turn of kind SUMMARY."""
         prompt = self.codec.open(messages, ())
-        response = self._speaker.generate(prompt, limit=min(limit, self._parts.rollout.response_tokens))
+        tokens = min(limit, self._parts.rollout.response_tokens)
+        response = guard("policy", lambda: self._speaker.generate(prompt, limit=tokens))
         segment, length = self._window.aside(prompt, len(self._turns), response)
         action = Action(tool=None, raw=response.text)
         turn = self._turn(response, segment, length, action, Observation(shown=""))
@@ -210,7 +249,7 @@ class EpisodeLoop:
         )
         if result.terminated:
             return EndReason.TERMINATED
-        return self._continue(result, review, ended=response.stop_reason is StopReason.EOS)
+        return self._continue(result, review)
 
     def _sample(self) -> Response:
         limit = self._parts.rollout.response_tokens
@@ -221,7 +260,10 @@ class EpisodeLoop:
             # even when a prefix happens to parse: the policy had not finished (lesson 17: from the stop reason)
             limit = self._parts.rollout.response_tokens
             return faulty(response.text, "truncated", f"The response was cut at {limit} tokens; be brief.")
-        return self.codec.dialect.parse(response.text, self._tools)
+        action = self.codec.dialect.parse(response.text, self._tools)
+        if action.tool == self._shell.name:  # another name of the same tool: nothing below knows it
+            action = attrs.evolve(action, tool=SHELL_COMMAND.name)
+        return action
 
     def _execute(self, action: Action) -> StepResult:
         """Run the action wherever it belongs; the memory sees it first and may undo what its method forbids."""
@@ -247,44 +289,52 @@ class EpisodeLoop:
         return guard("memory", lambda: self._memory.review(action, before, self._manifest))
 
     # ------------------------------------------------------------ what the policy sees next
-    def _continue(self, result: StepResult, review: Review | None, *, ended: bool) -> EndReason | None:
+    def _continue(self, result: StepResult, review: Review | None) -> EndReason | None:
         if result.boundary:
-            return self._announce(BoundaryKind.DECLARED, result.observation, ended)
+            return self._announce(BoundaryKind.DECLARED, result.observation)
         if review is not None:
-            return self._follow(review.then, result.observation, ended)
-        if self._window.pressed(result.observation.shown, ended=ended):
-            return self._announce(BoundaryKind.PRESSURE, result.observation, ended)
-        return self._show(result.observation, "", ended)
+            return self._follow(review.then, result.observation)
+        if self._window.pressed(result.observation.shown):
+            return self._announce(BoundaryKind.PRESSURE, result.observation)
+        return self._show(result.observation)
 
-    def _announce(self, kind: BoundaryKind, observation: Observation, ended: bool) -> EndReason | None:
+    def _announce(self, kind: BoundaryKind, observation: Observation) -> EndReason | None:
         reminder = guard("environment", lambda: self._session.reminder(PATH, self.continuation_bytes))
         self._pending = boundary = Boundary(kind, reminder)
+        self._window.hold(observation.shown)
         plan = guard("memory", lambda: self._memory.at_boundary(boundary))
-        return self._follow(plan, observation, ended)
+        if kind is BoundaryKind.DECLARED and isinstance(plan, Continue):
+            plan = Replace()  # it clears the context under every memory
+        return self._follow(plan, observation)
 
-    def _follow(self, plan: Announce | Replace, observation: Observation, ended: bool) -> EndReason | None:
+    def _follow(self, plan: Announce | Replace | Continue, observation: Observation) -> EndReason | None:
         if isinstance(plan, Announce):
-            return self._show(observation, plan.text, ended)
+            return self._show(observation, plan.text)
+        if isinstance(plan, Continue):
+            self._pending = None
+            return self._show(observation, whole=True)
         self._cross(plan)
         return None
 
     def _cross(self, plan: Replace) -> None:
         """The boundary is confirmed: the next brief if it was declared, and a fresh context."""
-        kind = self._pending.kind if self._pending else BoundaryKind.PRESSURE  # a memory's own rewrite is pressure
+        kind = self._pending.kind if self._pending else BoundaryKind.MEMORY
         self._pending = None
         if kind is BoundaryKind.DECLARED:
             self._brief = guard("environment", self._session.cross)
+            plan = attrs.evolve(plan, keep=(), task=True)  # the cleared session must not leak (method: who decides)
         self._replacements.append(Replacement(after_turn=len(self._turns) - 1, kind=kind))
-        self._window.open(self._brief, plan.note)
+        guard("memory", lambda: self._window.open(self._brief, plan))
 
-    def _show(self, observation: Observation, reminder: str, ended: bool) -> EndReason | None:
+    def _show(self, observation: Observation, reminder: str = "", *, whole: bool = False) -> EndReason | None:
         """Let the policy see the observation; without room for it the episode is over."""
-        shown = self._window.show(observation.shown, reminder, ended=ended)
+        shown = self._window.show(observation.shown, reminder, whole=whole)
         if shown is None:
             return EndReason.CONTEXT_EXHAUSTED
         if shown != observation.shown:
             cut = attrs.evolve(observation, shown=shown, full=observation.full or observation.shown)
-            self._turns[-1] = attrs.evolve(self._turns[-1], observation=cut)
+            turn = self._window.steps()[-1].turn  # a summary may have been sampled since
+            self._turns[turn] = attrs.evolve(self._turns[turn], observation=cut)
         return None
 
     # ------------------------------------------------------------ records

@@ -44,7 +44,7 @@ def evaluate(
     plan = evaluation_plan(config, registry, tasks=tasks, split=split)
     with tempfile.TemporaryDirectory(prefix="camg-eval-") as scratch:
         folder = directory or Path(scratch) / "evaluation"
-        queue = Queue(folder, reruns=config.rollout.reruns, create=True)
+        queue = Queue(folder, reruns=config.rollout.reruns, create=True, evaluating=True)
         queue.release_dead()
         queue.enqueue(plan)
         pinned = _pin(weights, version, Path(scratch) / "weights") if weights is not None else None

@@ -39,7 +39,10 @@ def drain(
         elif queue.complete(owner, result):
             on_episode(result)
 
-    pool: Pool[Dispatch, Episode] = Pool(slots, lambda d: rig.run(d, label=label), done, deadline=deadline)
+    def run(dispatch: Dispatch) -> Episode:
+        return rig.run(dispatch, label=label, evaluating=queue.evaluating)
+
+    pool: Pool[Dispatch, Episode] = Pool(slots, run, done, deadline=deadline)
     try:
         while True:
             if stop is not None and stop.is_set():

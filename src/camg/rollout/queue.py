@@ -57,8 +57,8 @@ class Outage:
 class Queue:
     """The queue of one folder: ``queue.db`` and ``episodes/``. Safe for many threads and processes."""
 
-    def __init__(self, folder: Path, *, reruns: int = 2, create: bool = False) -> None:
-        """``reruns``: how often a faulted episode is tried again.
+    def __init__(self, folder: Path, *, reruns: int = 2, create: bool = False, evaluating: bool = False) -> None:
+        """``reruns``: how often a faulted episode is tried again. ``evaluating``: its episodes are no training.
 
         Raises :class:`CorruptState` when the index is missing (without ``create``), truncated or damaged.
         """
@@ -67,6 +67,7 @@ class Queue:
         self._database = Database(folder / "queue.db", create=create)
         self.store = EpisodeStore(folder / "episodes")
         self.folder = folder
+        self.evaluating = evaluating
         self._reruns = reruns
 
     # ------------------------------------------------------------ dispatching

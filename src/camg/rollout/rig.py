@@ -28,9 +28,11 @@ class Rig:
     sandbox: Sandbox
     reconciled: int  # what dead workers had left in the sandbox
 
-    def run(self, dispatch: Dispatch, *, label: str, speaker: Speaker | None = None) -> Episode:
+    def run(
+        self, dispatch: Dispatch, *, label: str, speaker: Speaker | None = None, evaluating: bool = False
+    ) -> Episode:
         """Run one episode. ``speaker``: opened before, for lock-step. Raises :class:`InfrastructureFault`."""
-        parts = self.parts(dispatch.env)
+        parts = attrs.evolve(self.parts(dispatch.env), evaluating=evaluating)
         if speaker is not None:
             parts = attrs.evolve(parts, sampler=Reserved(self.sampler, speaker))
         return run_episode(dispatch, parts, label=f"{label}-{dispatch.id}")
@@ -91,6 +93,8 @@ def build_rig(
     memory = build("memory", config.memory)
     sandbox: Sandbox = build("sandbox", config.sandbox)
     reconciled = sandbox.reconcile()
+    if (dialect := getattr(memory, "dialect", None)) is not None:
+        policy.speak(dialect)
     sampler = policy.sampler(sampling or rollout_sampling(config), weights=weights, lockstep=lockstep)
     components = {
         env: Components(

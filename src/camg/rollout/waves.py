@@ -55,7 +55,7 @@ class Waves:
         speakers = {dispatch: self._open(dispatch) for dispatch in wave}
 
         def run(dispatch: Dispatch) -> Episode:
-            return self._run(dispatch, speakers[dispatch])
+            return self._run(dispatch, speakers[dispatch], queue.evaluating)
 
         pool: Pool[Dispatch, Episode] = Pool(len(wave), run, results.__setitem__, deadline=self._deadline)
         try:
@@ -87,11 +87,11 @@ class Waves:
         except Exception as error:
             return error
 
-    def _run(self, dispatch: Dispatch, speaker: Speaker | Exception) -> Episode:
+    def _run(self, dispatch: Dispatch, speaker: Speaker | Exception, evaluating: bool) -> Episode:
         if isinstance(speaker, Exception):
             raise speaker
         try:
-            return self._rig.run(dispatch, label=self._owner.label, speaker=speaker)
+            return self._rig.run(dispatch, label=self._owner.label, speaker=speaker, evaluating=evaluating)
         finally:
             speaker.close()  # also when the episode never came to use it: the others must not wait for it
 

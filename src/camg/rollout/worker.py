@@ -132,7 +132,8 @@ class Worker:
         )
 
     def _run(self, job: Job) -> Episode:
-        return self._rig.run(job.dispatch, label=f"{self._label}{'-' if job.queue else ''}{job.queue}")
+        label = f"{self._label}{'-' if job.queue else ''}{job.queue}"
+        return self._rig.run(job.dispatch, label=label, evaluating=job.queue != TRAINING)
 
     def run(self, stop: threading.Event) -> None:
         """Until ``stop``; then drain."""

@@ -79,10 +79,10 @@ class Evaluations:
 
     def _open(self, folder: Path) -> Queue:
         try:
-            return Queue(folder, reruns=self._config.rollout.reruns, create=True)
+            return Queue(folder, reruns=self._config.rollout.reruns, create=True, evaluating=True)
         except CorruptState:
             shutil.rmtree(folder)  # an unfinished evaluation can simply be run again
-            return Queue(folder, reruns=self._config.rollout.reruns, create=True)
+            return Queue(folder, reruns=self._config.rollout.reruns, create=True, evaluating=True)
 
 
 def results(cell: Cell) -> list[dict[str, Any]]:

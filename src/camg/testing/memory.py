@@ -7,10 +7,10 @@ from typing import Any
 
 from camg.episode.actions import BRACKET, faulty
 from camg.episode.chat import ByteCodec
-from camg.protocols import Announce, ChatCodec, Memory, MemorySession, Replace, Review
+from camg.protocols import Announce, ChatCodec, Continue, Memory, MemorySession, Replace, Review, Step
 from camg.testing.expect import expect, expect_members, expect_tools
 from camg.testing.parts import FolderBox
-from camg.types import Action, Boundary, BoundaryKind, Event, Message, Observation, StepResult, Task, Tool
+from camg.types import Action, Boundary, BoundaryKind, Event, Message, Observation, StepResult, Task, Tool, Workspace
 
 
 class View:
@@ -22,6 +22,9 @@ class View:
         self.codec: ChatCodec = ByteCodec(BRACKET, terse=terse)
         self.continuation_bytes = 8_192
         self.filesystem_tools = frozenset({"shell_command"})
+        self.workspace = Workspace()
+        self.evaluating = False
+        self.prompt_tokens, self.observation_tokens = 30_720, 8_192
         self.events: list[Event] = []
         self.messages: list[Message] = [Message("system", "rules"), Message("user", "the task")]
         self._said = said
@@ -33,6 +36,18 @@ class View:
     def transcript(self) -> Sequence[Message]:
         """The messages of the active context."""
         return tuple(self.messages)
+
+    def steps(self) -> Sequence[Step]:
+        """One step."""
+        return (Step(turn=0, response="look", reply="nothing"),)
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """Tokens of a prompt."""
+        return len(self.codec.open(messages, ()))
+
+    def room(self, plan: Replace) -> int:
+        """A fixed window, and the note in it."""
+        return self.prompt_tokens // 2 - self.count([Message("user", plan.note)])
 
     def generate(self, messages: Sequence[Message], *, limit: int, trained: bool, slots: int = 0) -> str:
         """What the policy would say."""
@@ -82,13 +97,20 @@ def _check_session(memory: Memory, view: View, kind: BoundaryKind) -> None:
     session.close()
 
 
+_NONSENSE = {"string": "nonsense ✗", "integer": -7, "number": -0.5, "boolean": False, "object": {"✗": []}, "array": [0]}
+
+
 def _nonsense(tool: Tool) -> Action:
-    return Action(tool=tool.name, arguments={parameter.name: "nonsense ✗" for parameter in tool.parameters})
+    return Action(tool=tool.name, arguments={p.name: _NONSENSE[p.kind] for p in tool.parameters})
 
 
 def _check_boundary(session: MemorySession, view: View, kind: BoundaryKind) -> None:
     plan = session.at_boundary(Boundary(kind, reminder="Keep what you need."))
-    expect(isinstance(plan, Announce | Replace), f"Expected Announce or Replace at a boundary, got {plan!r}.")
+    allowed = (Announce, Replace, Continue) if kind is BoundaryKind.PRESSURE else (Announce, Replace)
+    names = ", ".join(item.__name__ for item in allowed)
+    expect(isinstance(plan, allowed), f"Expected one of {names} at a {kind} boundary, got {plan!r}.")
+    if isinstance(plan, Continue):
+        return
     if isinstance(plan, Replace):
         expect(isinstance(plan.note, str), "Expected a note as text.")
         return
