@@ -120,6 +120,15 @@ def test_what_a_baseline_brings_is_shown(capsys):
     assert "no-memory-gradient, beside the first: learner.no_memory_gradient true" in " ".join(out.split())
 
 
+def test_a_command_line_that_undoes_a_baseline_is_told(capsys):
+    """``--updates`` beside ``--baseline frozen`` trains it: precedence is as everywhere, but no one must miss it."""
+    both = ["--env", "toy", *PROCESS, "--baseline", "frozen", "--baseline", "camg-rl", "--seeds", "2"]
+    code, _, err = camg(capsys, "sweep", *both, "--updates", "3", "--dry-run")
+    assert code == 0
+    assert err == ("camg: the baseline frozen has run.updates = 0, but the command line says 3, which wins\n")
+    assert camg(capsys, "sweep", *both, "--updates", "0", "--dry-run")[2] == ""
+
+
 # ---------------------------------------------------------------- side by side
 def test_cells_side_by_side_and_one_that_fails(capsys, monkeypatch):
     """Two processes; a failed cell stops no other and is N/A; then only it is run again."""

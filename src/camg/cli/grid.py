@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from camg.config import RunConfig, check_run
 from camg.config.record import SECTIONS
+from camg.config.toml import format_value
 from camg.errors import BackendUnavailable, CamgError, ConfigError
 from camg.plugins import Registry
 from camg.report.labels import SEED, tell_apart
@@ -104,6 +105,20 @@ def problems_of(config: RunConfig, registry: Registry) -> list[CamgError]:
     except CamgError as problem:
         found.append(problem)
     return found
+
+
+def overridden(grid: Grid, registry: Registry) -> list[str]:
+    """What the command line sets otherwise than a baseline that is in the grid: it wins, but the row keeps its name."""
+    found: dict[str, None] = {}
+    for config in (cell.config for cell in grid.cells):
+        if config is None or config.baseline is None:
+            continue
+        spec, values = registry.spec("baseline", config.baseline), config.flat()
+        for name, own in {**spec.components, **spec.settings}.items():
+            if config.sources.get(name) == "command line" and values.get(name) != own:
+                said = f"the command line says {format_value(values.get(name))}, which wins"
+                found[f"the baseline {config.baseline} has {name} = {format_value(own)}, but {said}"] = None
+    return list(found)
 
 
 def refusal(grid: Grid) -> CamgError:

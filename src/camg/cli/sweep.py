@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from camg.cli.execute import Request, command_line_settings, execute, resolve_accepting
-from camg.cli.grid import Grid, GridCell, make_grid, problems_of
+from camg.cli.grid import Grid, GridCell, make_grid, overridden, problems_of
 from camg.cli.group import BUILT_IN, registry_of
 from camg.cli.options import component_options, output_options, setting_options
 from camg.cli.run import run_options
@@ -54,6 +54,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
         resolve = partial(resolve_accepting, registry, accept, file=options["config"])
         grid = make_grid(expand(axes), fixed, registry, resolve)
     _say_merged(grid)
+    for remark in overridden(grid, registry):
+        click.echo(f"camg: {remark}", err=True)
     if options["dry_run"]:
         dry_run_grid(grid, as_json=options["as_json"])
         ctx.exit(grid.impossible[0].problems[0].exit_code if grid.impossible else ExitCode.OK)
