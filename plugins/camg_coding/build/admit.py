@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 
 from attrs import evolve, field, frozen
 
 from camg.errors import CamgError, DataError
+from camg.protocols import Box
 from camg_coding.build.boxes import Pool
 from camg_coding.build.journal import ADMITTED, Outcome
 from camg_coding.build.observe import Observation, observe, public_name
@@ -24,11 +25,15 @@ from camg_coding.records import BUG, Instance, Profile
 from camg_coding.store import TaskSet
 
 SURVIVES = "nothing fails"
+WAVERING = "nothing fails each time"
 NOTHING_LEFT = "nothing is left that passes"
 INCOMPLETE = "the suite does not end"
 NOT_REVERSED = "the reverse patch does not give the clean files"
 GOLD_FAILS = "the repair does not pass"
 NO_STATEMENT = "no statement"
+
+AGAIN = 3
+"""Further runs of the files with failing tests: what depends on luck with the bug is in neither list."""
 
 Write = Callable[[Instance, Sequence[Observation]], str]
 """Writes the statement of a task (:mod:`camg_coding.build.model`). Raises :class:`CamgError`."""
@@ -49,12 +54,12 @@ class Trial:
     def hold(self, bug: Bug) -> Outcome:
         """Try one bug. Raises :class:`InfrastructureFault` if no box can be had."""
         name = digest(bug)
-        result, seen = self._run(bug)
-        fault = self._fault(result)
+        result, wavering, seen = self._run(bug)
+        fault = self._fault(result, wavering)
         if fault:
             return Outcome(name, bug.strategy, fault, "" if result.complete else result.reason)
         try:
-            instance = self._instance(bug, name, result)
+            instance = self._instance(bug, name, result, wavering)
         except DataError as error:
             return Outcome(name, bug.strategy, NOT_REVERSED, error.message)
         try:
@@ -66,32 +71,45 @@ class Trial:
             return Outcome(name, bug.strategy, GOLD_FAILS, reason)
         return Outcome(name, bug.strategy, ADMITTED, instance=instance)
 
-    def _run(self, bug: Bug) -> tuple[SuiteResult, tuple[Observation, ...]]:
-        """The suite over the tree with the bug, and what a user would see of it."""
+    def _run(self, bug: Bug) -> tuple[SuiteResult, frozenset[str], tuple[Observation, ...]]:
+        """The suite over the tree with the bug, which of its failing tests pass at times, and what a user would see."""
         tree, seconds = self.tasks.tree(self.profile), mutant_seconds(self.profile)
         start = workspace(self.tasks, self.profile, tree)
         with self.pool.opened(start, limits=grading_limits(seconds)) as box:
             for path, (_, after) in bug.files.items():
                 box.write(path, after.encode("utf-8", "surrogateescape"))
             result = run_suite(box, self.profile, wall_seconds=seconds)
-            failing = self._failing(result)
-            seen = observe(box, self.profile, failing, wall_seconds=seconds) if not self._fault(result) else ()
-        return result, seen
+            wavering = frozenset[str]() if self._fault(result) else self._wavering(box, result, seconds)
+            seen: tuple[Observation, ...] = ()
+            if not self._fault(result, wavering):
+                seen = observe(box, self.profile, self._failing(result, wavering), wall_seconds=seconds)
+        return result, wavering, seen
 
-    def _failing(self, result: SuiteResult) -> tuple[str, ...]:
-        return tuple(test for test in self.profile.passing if test not in result.passed)
+    def _wavering(self, box: Box, result: SuiteResult, seconds: float) -> frozenset[str]:
+        """The failing tests that pass in some further run; all of them if one of these does not end."""
+        failing, found = frozenset(self._failing(result)), frozenset[str]()
+        files = sorted({test.partition("::")[0] for test in failing})
+        for _ in range(AGAIN):
+            again = run_suite(box, self.profile, files, wall_seconds=seconds)
+            found |= failing & again.passed if again.complete else failing
+        return found
 
-    def _fault(self, result: SuiteResult) -> str:
+    def _failing(self, result: SuiteResult, wavering: Collection[str] = ()) -> tuple[str, ...]:
+        return tuple(test for test in self.profile.passing if test not in result.passed and test not in wavering)
+
+    def _fault(self, result: SuiteResult, wavering: Collection[str] = ()) -> str:
         if not result.complete:
             return INCOMPLETE
         failing = self._failing(result)
         if not failing:
             return SURVIVES
-        return NOTHING_LEFT if len(failing) == len(self.profile.passing) else ""
+        if len(failing) == len(self.profile.passing):
+            return NOTHING_LEFT
+        return "" if self._failing(result, wavering) else WAVERING
 
-    def _instance(self, bug: Bug, name: str, result: SuiteResult) -> Instance:
+    def _instance(self, bug: Bug, name: str, result: SuiteResult, wavering: Collection[str]) -> Instance:
         """Without its statement. Raises :class:`DataError` if the patch does not lead there and back."""
-        failing = self._failing(result)
+        failing = self._failing(result, wavering)
         before = {path: texts[0] for path, texts in bug.files.items()}
         after = {path: texts[1] for path, texts in bug.files.items()}
         instance = Instance(

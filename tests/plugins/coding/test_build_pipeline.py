@@ -257,6 +257,13 @@ def test_tests_that_measure_time_are_never_graded(tmp_path, packages, sandbox):
     assert found.passing == ("test_timed.py::test_ok",)
 
 
+LUCK = """import pathlib
+    seen = pathlib.Path("/tmp/seen")
+    first = not seen.exists()
+    seen.touch()
+    return [] if first else text.split()"""
+
+
 def bug(path: str, old: str, new: str) -> Bug:
     parts = (("func_pm_op_change", path, "f"),)
     return Bug("func_pm_op_change", parts, {path: (CLEAN[path], CLEAN[path].replace(old, new))})
@@ -269,8 +276,9 @@ def bug(path: str, old: str, new: str) -> Bug:
         (bug("toy/words.py", "return text.split()", "__import__('os')._exit(0)"), admit.INCOMPLETE),
         (bug("toy/sums.py", "    result = 0\n", "    while True: pass\n"), admit.INCOMPLETE),
         (bug("toy/__init__.py", "", "x"), admit.NOTHING_LEFT),
+        (bug("toy/words.py", "return text.split()", LUCK), admit.WAVERING),
     ],
-    ids=["survives", "exits", "hangs", "nothing left"],
+    ids=["survives", "exits", "hangs", "nothing left", "luck"],
 )
 def test_bugs_are_rejected_by_reason(built, sandbox, changed, reason, monkeypatch):
     (profile,) = built.profiles.values()
