@@ -284,7 +284,7 @@ class Memory(Protocol):
     """How the policy keeps what falls out of its context.
 
     Two more attributes are looked for: ``dialect``, an envelope of the memory's own in which *every* call is written
-    (a :class:`Dialect`; absent or None: the policy's), and ``shell``, a :class:`~camg.types.Tool` that stands for
+    (a :class:`Dialect`; absent or None: the policy's), and ``shell_tool``, a :class:`~camg.types.Tool` that stands for
     ``shell_command`` under another name (absent or None: under its own).
     """
 

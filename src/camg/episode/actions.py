@@ -103,9 +103,9 @@ class BracketDialect:
         if not arguments:
             return f"{tool}[]"
         value = next(iter(arguments.values()))
-        if len(arguments) == 1 and isinstance(value, str) and value == value.strip() and len(value.splitlines()) == 1:
-            if _json_object(value) is None:
-                return f"{tool}[{value}]"
+        plain = len(arguments) == 1 and isinstance(value, str) and value == value.strip()
+        if plain and len(value.splitlines()) == 1 and _json_object(value) is None:
+            return f"{tool}[{value}]"
         return f"{tool}[{json.dumps(dict(arguments))}]"
 
     def parse(self, text: str, tools: Sequence[Tool]) -> Action:

@@ -8,25 +8,22 @@ append the observation, announce a boundary, or replace the context. What the po
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
 from camg.episode.actions import faulty
 from camg.episode.components import Components, guard
-from camg.episode.window import Window
+from camg.episode.running import RunningEpisode
 from camg.errors import InfrastructureFault
 from camg.protocols import (
     Announce,
     Box,
     Boxes,
-    ChatCodec,
     Continue,
     Replace,
     Review,
     Session,
-    Step,
 )
 from camg.types import (
     Action,
@@ -35,10 +32,8 @@ from camg.types import (
     Dispatch,
     EndReason,
     Episode,
-    Event,
     Limits,
     Manifest,
-    Message,
     Observation,
     Outcome,
     Replacement,
@@ -46,10 +41,6 @@ from camg.types import (
     StepResult,
     StopReason,
     Task,
-    Timing,
-    Tool,
-    Turn,
-    TurnKind,
     Workspace,
 )
 from camg.workspace.checkpoint import PATH
@@ -82,113 +73,21 @@ def run_episode(dispatch: Dispatch, components: Components, *, label: str) -> Ep
         box.close()
 
 
-class EpisodeLoop:
-    """The state of one running episode. It is also the :class:`~camg.protocols.EpisodeView` of its memory."""
+class EpisodeLoop(RunningEpisode):
+    """Samples, executes and decides what the policy sees next, until the episode is over."""
 
     def __init__(
         self, dispatch: Dispatch, task: Task, workspace: Workspace, box: Box, parts: Components, boxes: Boxes
     ) -> None:
+        super().__init__(task, workspace, box, parts)
         self.dispatch = dispatch
-        self._task = task
-        self._workspace = workspace
-        self._box = box
-        self._parts = parts
         self._boxes = boxes
-        self._turns: list[Turn] = []
-        self._events: list[Event] = []
         self._replacements: list[Replacement] = []
         self._pending: Boundary | None = None
-        self._brief = ""
         self._opening = ""  # the brief that the episode began with
         self._manifest: Manifest = {}
-        self._started = time.monotonic()
         self._budget = parts.rollout.actions or task.budget
-        native = parts.environment.tools
-        self._native = {tool.name for tool in native}
-        self._shell: Tool = getattr(parts.memory, "shell", None) or SHELL_COMMAND
-        self._tools: tuple[Tool, ...] = (*native, self._shell, *parts.memory.tools)
-        self._window = Window(parts.codec, parts.memory, self._tools, parts.rollout)
-
-    # ------------------------------------------------------------ the view of the memory
-    @property
-    def task(self) -> Task:
-        """The task; its payload is private to the environment."""
-        return self._task
-
-    @property
-    def box(self) -> Box:
-        """The episode's machine."""
-        return self._box
-
-    @property
-    def codec(self) -> ChatCodec:
-        """The policy's codec."""
-        return self._parts.codec
-
-    @property
-    def continuation_bytes(self) -> int:
-        """Limit of the continuation file."""
-        return self._parts.rollout.continuation_bytes
-
-    @property
-    def filesystem_tools(self) -> frozenset[str]:
-        """Names of the tools that may write it; the shell always under its own name."""
-        return frozenset({SHELL_COMMAND.name, *(tool.name for tool in self._tools if tool.filesystem)})
-
-    @property
-    def workspace(self) -> Workspace:
-        """What the box was opened with."""
-        return self._workspace
-
-    @property
-    def evaluating(self) -> bool:
-        """An episode of an evaluation, no training?"""
-        return self._parts.evaluating
-
-    @property
-    def prompt_tokens(self) -> int:
-        """The prompt limit."""
-        return self._parts.rollout.prompt_tokens
-
-    @property
-    def observation_tokens(self) -> int:
-        """The limit of one observation."""
-        return self._parts.rollout.observation_tokens
-
-    def brief(self) -> str:
-        """The current fixed task text."""
-        return self._brief
-
-    def transcript(self) -> Sequence[Message]:
-        """The messages of the active context."""
-        return self._window.transcript()
-
-    def steps(self) -> Sequence[Step]:
-        """The steps of the active context."""
-        return self._window.steps()
-
-    def count(self, messages: Sequence[Message]) -> int:
-        """Tokens of a prompt without tools."""
-        return len(self.codec.open(messages, ()))
-
-    def room(self, plan: Replace) -> int:
-        """What would be free in the context that ``plan`` opens."""
-        return self._window.room(self._brief, plan)
-
-    def record(self, event: Event) -> None:
-        """Keep an event that the policy did not sample; its slots count."""
-        self._events.append(event)
-
-    def generate(self, messages: Sequence[Message], *, limit: int, trained: bool, slots: int = 0) -> str:
-        """One response outside the dialogue: a segment of its own, recorded as a turn of kind SUMMARY."""
-        prompt = self.codec.open(messages, ())
-        tokens = min(limit, self._parts.rollout.response_tokens)
-        response = guard("policy", lambda: self._speaker.generate(prompt, limit=tokens))
-        segment, length = self._window.aside(prompt, len(self._turns), response)
-        action = Action(tool=None, raw=response.text)
-        turn = self._turn(response, segment, length, action, Observation(shown=""))
-        self._turns.append(attrs.evolve(turn, kind=TurnKind.SUMMARY, trained=trained, slots=slots))
-        return response.text
+        self._native = {tool.name for tool in parts.environment.tools}
 
     # ------------------------------------------------------------ the episode
     def run(self) -> Episode:
@@ -338,21 +237,6 @@ class EpisodeLoop:
         return None
 
     # ------------------------------------------------------------ records
-    def _turn(self, response: Response, segment: int, length: int, action: Action, observation: Observation) -> Turn:
-        return Turn(
-            index=len(self._turns),
-            segment=segment,
-            prompt_length=length,
-            token_ids=response.token_ids,
-            logprobs=response.logprobs,
-            stop_reason=response.stop_reason,
-            policy_version=response.policy_version,
-            text=response.text,
-            action=action,
-            observation=observation,
-            timing=Timing(generate=response.seconds, started=time.monotonic() - self._started),
-        )
-
     def _spent(self) -> int:
         return sum(turn.slots for turn in self._turns) + sum(event.slots for event in self._events)
 

@@ -92,7 +92,7 @@ class Window:
         self._context.replace(ids)
 
     def room(self, brief: str, plan: Replace) -> int:
-        """Tokens that would be free beyond a response and the reserve, if ``plan`` were followed; negative: too long."""
+        """Tokens free beyond a response and the reserve, if ``plan`` were followed; negative: too long."""
         size = len(self._render(brief, plan)[2])
         return self._rollout.prompt_tokens - self._rollout.response_tokens - self._rollout.reserve_tokens - size
 
