@@ -191,7 +191,7 @@ class EpisodeView(Protocol):
         """Tokens of a prompt made of ``messages``, without tools."""
 
     def room(self, plan: Replace) -> int:
-        """Tokens that would be free, beyond a whole response, in the context that ``plan`` opens; negative: too long."""
+        """Tokens free, beyond a whole response, in the context that ``plan`` opens; negative: too long."""
 
     def generate(self, messages: Sequence[Message], *, limit: int, trained: bool, slots: int = 0) -> str:
         """Sample once from the policy outside the dialogue (a summary); recorded as a turn of kind SUMMARY.
