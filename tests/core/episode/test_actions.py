@@ -104,3 +104,67 @@ def test_call_shaped_nonsense_gives_an_action(pieces):
     for dialect in DIALECTS.values():
         action = dialect.parse("".join(pieces), TOOLS)
         assert (action.tool is None) != (action.fault is None)
+
+
+TYPED = (
+    Tool(
+        "find",
+        "Find.",
+        (
+            Parameter("query", "what"),
+            Parameter("top", "how many", kind="integer", required=False),
+            Parameter("where", "filter", kind="object", required=False),
+        ),
+    ),
+    Tool("drop", "Drop.", (Parameter("id", "which"), Parameter("sure", "really", kind="boolean"))),
+    Tool("put", "Write.", (Parameter("path", "where"), Parameter("text", "what", empty=True))),
+    Tool("apply_patch", "Patch.", (Parameter("input", "the patch"),), filesystem=True),
+)
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("find", {"query": "a"}),
+        ("find", {"query": "a", "top": 3}),
+        ("find", {"query": '{"not": "arguments"}', "where": {"kind": ["x"], "n": 1.5}}),
+        ("drop", {"id": "7", "sure": False}),
+        ("put", {"path": "p", "text": ""}),
+        ("apply_patch", {"input": "*** Begin Patch\nfind[x]\n*** End Patch"}),
+    ],
+)
+def test_typed_arguments_survive_the_round_trip(dialect, tool, arguments):
+    action = DIALECTS[dialect].parse(DIALECTS[dialect].render(tool, arguments), TYPED)
+    assert (action.tool, action.arguments) == (tool, arguments), action
+    assert [type(value) for value in action.arguments.values()] == [type(value) for value in arguments.values()]
+
+
+@pytest.mark.parametrize("dialect", sorted(DIALECTS))
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("find", {"query": "a", "top": "many"}, "integer"),
+        ("find", {"query": "a", "top": True}, "integer"),
+        ("find", {"query": "a", "where": [1]}, "object"),
+        ("find", {"top": 3}, "find expects (query, top: integer?, where: object?)"),
+        ("drop", {"id": "7", "sure": 1}, "boolean"),
+        ("drop", {"id": "", "sure": True}, "non-empty string"),
+        ("drop", {"id": "7", "sure": True, "more": "x"}, "drop expects (id, sure: boolean)"),
+    ],
+)
+def test_arguments_of_another_kind_are_refused_with_what_was_expected(dialect, tool, arguments, words):
+    action = DIALECTS[dialect].parse(DIALECTS[dialect].render(tool, arguments), TYPED)
+    assert action.fault == "bad_arguments"
+    assert words in action.fault_detail
+
+
+def test_a_string_may_stand_for_the_one_argument_that_is_needed():
+    assert BRACKET.parse("find[red mug]", TYPED).arguments == {"query": "red mug"}
+
+
+def test_descriptions_name_kinds_and_what_may_be_left_out():
+    text = BRACKET.describe(TYPED)
+    assert 'drop[{"id": "…", "sure": "<boolean>"}]' in text
+    assert "(optional: top: integer, where: object)" in text
+    assert "apply_patch: INPUT" in text
