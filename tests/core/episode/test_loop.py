@@ -13,6 +13,7 @@ from camg.episode.components import Components
 from camg.episode.loop import run_episode
 from camg.errors import InfrastructureFault
 from camg.plugins import load_registry
+from camg.protocols import Continue, Kept, Replace
 from camg.settings import RolloutSettings
 from camg.types import (
     BoundaryKind,
@@ -20,6 +21,7 @@ from camg.types import (
     Dispatch,
     EndReason,
     Limits,
+    Message,
     Observation,
     Outcome,
     Parameter,
@@ -28,6 +30,7 @@ from camg.types import (
     StopReason,
     Task,
     Tool,
+    TurnKind,
     Workspace,
 )
 
@@ -278,3 +281,108 @@ def test_instructions_that_do_not_fit_are_named(parts):
 def test_a_memoryless_guess_fails(parts):
     episode, _ = play(parts, ["next[]", WRITE.format("nothing"), "open[7]"])
     assert episode.outcome.success == 0.0
+
+
+class Planned:
+    """A memory whose answer to pressure, and whose envelope, the test decides."""
+
+    def __init__(self, at_pressure=None, **attributes):
+        self.tools = (Tool("note", "Keep.", (Parameter("text", "what"),)),)
+        self.at_pressure, self.views = at_pressure, []
+        self.__dict__.update(attributes)
+
+    def instructions(self, *, terse):
+        return "PLANNED"
+
+    def open(self, view):
+        self.views.append(view)
+        return PlannedSession(self, view)
+
+
+class PlannedSession:
+    def __init__(self, memory, view):
+        self.memory, self.view, self.rewrite = memory, view, None
+
+    def before_turn(self):
+        plan, self.rewrite = self.rewrite, None
+        return plan
+
+    def handle(self, action):
+        self.rewrite = Replace(keep=[Kept(self.view.steps()[-1].turn, reply="rewritten")])
+        return StepResult(Observation("noted"))
+
+    def at_boundary(self, boundary):
+        return self.memory.at_pressure(self.view)
+
+    def accesses(self, action, before, after):
+        return action.tool == "note"
+
+    def after_action(self, action, result):
+        return result
+
+    def close(self):
+        pass
+
+
+def test_without_replacement_the_episode_ends_when_the_context_is_full(parts):
+    memory = Planned(lambda view: Continue())
+    episode, sampler = play((parts[0], memory), lambda _: "read[1]", environment=Vault("x" * 500), prompt_tokens=3000)
+    assert episode.end_reason is EndReason.CONTEXT_EXHAUSTED
+    assert not episode.replacements
+    assert len(episode.segments) == 1
+    assert 2000 < len(sampler.prompts[-1]) <= 3000
+
+
+def test_a_memory_may_answer_a_declared_boundary_with_nothing_and_it_clears_all_the_same(parts):
+    memory = Planned(lambda view: Continue())
+    episode, sampler = play((parts[0], memory), ["next[]", "open[42]"])
+    assert [item.kind for item in episode.replacements] == [BoundaryKind.DECLARED]
+    assert "Stage over" not in ByteCodec(BRACKET).decode(sampler.prompts[1])
+    assert episode.outcome.complete
+
+
+def test_kept_steps_and_summaries_cross_pressure_but_never_a_declared_boundary(parts):
+    def plan(view):
+        view.generate([*view.transcript(), Message("user", "SUM UP")], limit=50, trained=True, slots=1)
+        return Replace("the sum", keep=[Kept(step.turn) for step in view.steps()[-1:]])
+
+    def script(context):
+        if context.endswith("SUM UP<|end|>\n<|assistant|>"):
+            return "all in all"
+        return "next[]" if "the sum" in context and "read[2]" in context else f"read[{context.count('xxx') and 2 or 1}]"
+
+    memory = Planned(plan)
+    episode, sampler = play((parts[0], memory), script, environment=Vault("xxx" + "y" * 300), prompt_tokens=2400)
+    decode = ByteCodec(BRACKET).decode
+    kinds = [item.kind for item in episode.replacements]
+    assert kinds[:2] == [BoundaryKind.PRESSURE, BoundaryKind.DECLARED]
+    summary = next(turn for turn in episode.turns if turn.kind is TurnKind.SUMMARY)
+    assert (summary.text, summary.slots, summary.trained) == ("all in all", 1, True)
+    after = next(p for p in sampler.prompts if "the sum" in decode(p))
+    assert decode(after).count("<|assistant|>read[") == 1, "one step was kept, with its observation"
+    assert "xxxyyy" in decode(after)
+    crossed = decode(next(p for p in sampler.prompts if "Which code?" in decode(p)))
+    assert "the sum" in crossed
+    assert "<|assistant|>read[" not in crossed, "a declared boundary clears the session"
+    assert sum(len(segment.turns) for segment in episode.segments) == len(episode.turns)
+
+
+def test_a_memory_rewrites_the_context_on_its_own(parts):
+    memory = Planned(lambda view: Continue())
+    episode, sampler = play((parts[0], memory), ["read[1]", "note[this]", "next[]", "open[42]"])
+    third = ByteCodec(BRACKET).decode(sampler.prompts[2])
+    assert "rewritten" in third and "noted" not in third and "read[1]" not in third
+    assert [item.kind for item in episode.replacements] == [BoundaryKind.MEMORY, BoundaryKind.DECLARED]
+    assert episode.turns[1].memory_access
+
+
+def test_the_shell_under_another_name_is_the_same_tool(parts):
+    alias = Tool("tool_kappa", "Run.", (Parameter("command", "what"),), filesystem=True)
+    memory = Planned(lambda view: Continue(), shell_tool=alias)
+    script = ["tool_kappa: echo hi > there", "shell_command: ls", "next[]", "open[42]"]
+    episode, sampler = play((parts[0], memory), script)
+    assert (episode.turns[0].action.tool, episode.turns[0].observation.exit_status) == ("shell_command", 0)
+    assert episode.turns[1].action.fault is not None, "its own name is gone"
+    assert "tool_kappa" in ByteCodec(BRACKET).decode(sampler.prompts[0])
+    assert memory.views[0].filesystem_tools == {"shell_command", "tool_kappa"}
+    assert not memory.views[0].evaluating
