@@ -349,7 +349,9 @@ def test_kept_steps_and_summaries_cross_pressure_but_never_a_declared_boundary(p
     def script(context):
         if context.endswith("SUM UP<|end|>\n<|assistant|>"):
             return "all in all"
-        return "next[]" if "the sum" in context and "read[2]" in context else f"read[{context.count('xxx') and 2 or 1}]"
+        return (
+            "next[]" if "the sum" in context and "read[2]" in context else f"read[{2 if 'xxx' in context else 1}]"
+        )
 
     memory = Planned(plan)
     episode, sampler = play((parts[0], memory), script, environment=Vault("xxx" + "y" * 300), prompt_tokens=2400)
@@ -371,7 +373,9 @@ def test_a_memory_rewrites_the_context_on_its_own(parts):
     memory = Planned(lambda view: Continue())
     episode, sampler = play((parts[0], memory), ["read[1]", "note[this]", "next[]", "open[42]"])
     third = ByteCodec(BRACKET).decode(sampler.prompts[2])
-    assert "rewritten" in third and "noted" not in third and "read[1]" not in third
+    assert "rewritten" in third
+    assert "noted" not in third
+    assert "read[1]" not in third
     assert [item.kind for item in episode.replacements] == [BoundaryKind.MEMORY, BoundaryKind.DECLARED]
     assert episode.turns[1].memory_access
 

@@ -51,7 +51,8 @@ def test_steps_that_are_kept_keep_their_ids_and_are_context_only():
     tail = found.ids[found.ids.index(ord("1")) - 4 :]  # from "say 1" on
     found.open("the brief", Replace(note="a note", keep=[Kept(1), Kept(2)]))
     assert list(found.ids[-len(tail) :]) == list(tail)
-    assert "a note" in shown(found) and "say 0" not in shown(found)
+    assert "a note" in shown(found)
+    assert "say 0" not in shown(found)
     assert [step.turn for step in found.steps()] == [1, 2]
     say(found, 3, "say 3", None)
     first, second = found.segments()
@@ -73,8 +74,10 @@ def test_responses_and_replies_can_be_left_out_or_rewritten():
     say(found, 1, "summarise", "working")
     found.open("brief", Replace(keep=[Kept(0, response=False), Kept(1, reply="the summary")]))
     text = shown(found)
-    assert "secret" not in text and "working" not in text
-    assert "public answer" in text and "the summary" in text
+    assert "secret" not in text
+    assert "working" not in text
+    assert "public answer" in text
+    assert "the summary" in text
     assert text.count("<|assistant|>") == 3  # an empty one, the summarising one, and the next
     found.open("brief", Replace(keep=[Kept(0, reply="")]))
     assert [(step.response, step.reply) for step in found.steps()] == [("", "")]
@@ -83,9 +86,11 @@ def test_responses_and_replies_can_be_left_out_or_rewritten():
 def test_the_brief_can_be_left_out_and_instructions_replaced():
     found = window()
     found.open("the brief", Replace(note="resume", task=False, instructions="you have MemFS"))
-    assert "the brief" not in shown(found) and "you have MemFS" in shown(found)
+    assert "the brief" not in shown(found)
+    assert "you have MemFS" in shown(found)
     found.open("the brief")
-    assert "you have MemFS" in shown(found) and "the brief" in shown(found)
+    assert "you have MemFS" in shown(found)
+    assert "the brief" in shown(found)
 
 
 def test_only_steps_of_the_active_context_can_be_kept():
