@@ -266,6 +266,9 @@ def test_a_folder_box_lets_no_path_out():
 class Scripted:
     codec = ByteCodec(BRACKET, terse=True)
 
+    def speak(self, dialect):
+        self.codec = self.codec.speaking(dialect)
+
     def sampler(self, sampling: Sampling, *, weights=None, lockstep=False):
         return ScriptedSampler(lambda task, seed: lambda context: "look[]", self.codec)
 

@@ -167,6 +167,9 @@ class TinyPolicy:
 
         self.codec = ByteCodec(BRACKET, terse=True)
 
+    def speak(self, dialect: Any) -> None:
+        self.codec = self.codec.speaking(dialect)
+
     def actor(self) -> Any:
         return self._networks()[0]
 
