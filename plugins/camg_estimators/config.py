@@ -19,6 +19,35 @@ class GaeConfig:
 
 
 @frozen
+class DiscountConfig:
+    """A discount per sampled token."""
+
+    gamma: float = option(1.0, "discount of a sampled token, in [0, 1]", validator=UNIT)
+
+
+@frozen
+class GroupConfig:
+    """Groups of episodes that share a task."""
+
+    size: int = option(8, "episodes of one task in a group", validator=ge(2))
+    normalise: bool = option(True, "divide by the group's standard deviation; false: Dr. GRPO")
+
+
+@frozen
+class GroupSize8:
+    """Groups of episodes that share a task."""
+
+    size: int = option(8, "episodes of one task in a group", validator=ge(2))
+
+
+@frozen
+class GroupSize4:
+    """Groups of episodes that share a task."""
+
+    size: int = option(4, "episodes of one task in a group", validator=ge(2))
+
+
+@frozen
 class ReturnConfig:
     """Monte-Carlo returns."""
 

@@ -51,14 +51,23 @@ class LearnerSettings:
     critic_lr: float = option(1e-5, "critic learning rate", validator=ge(0))
     weight_decay: float = option(0.01, "AdamW weight decay", validator=ge(0))
     grad_norm: float = option(1.0, "gradient norm limit", validator=gt(0))
-    clip: float = option(0.2, "policy clip", validator=gt(0))
+    clip: float = option(0.2, "policy clip; 0: none", validator=ge(0))
+    kl: float = option(0.0, "coefficient of the KL penalty against the policy at the start", validator=ge(0))
     value_clip: float = option(0.5, "value clip", validator=gt(0))
     entropy: float = option(0.0, "entropy bonus coefficient", validator=ge(0))
     epochs: int = option(1, "passes over a batch", validator=ge(1))
     minibatch_responses: int = option(510, "responses in an optimiser step (whole segments)", validator=ge(1))
     micro_tokens: int = option(16_384, "tokens of one forward pass, padding included", validator=ge(64))
     no_memory_gradient: bool = option(False, "leave responses that access .agent_memory out of the actor loss")
-    importance_correction: float = option(0.0, "truncate sampler/learner importance weights here; 0: off")
+    importance: str = option(
+        "off",
+        "correct for sampler and learner disagreeing about what was sampled: weights learner / sampler, truncated at "
+        "the limit, or masked (outside 1/limit to limit a token, or response, leaves the loss)",
+        validator=in_(("off", "truncated", "masked")),
+    )
+    importance_limit: float = option(2.0, "limit of those weights", validator=gt(1))
+    value_pretraining: int = option(0, "first updates that train the critic only", validator=ge(0))
+    critic_updates: int = option(1, "critic steps for each actor step, on the same mini-batch", validator=ge(1))
     gradient_checkpointing: bool = option(False, "recompute activations in the backward pass")
     precision: str = option("fp32", "fp32 or bf16 training", validator=in_(("fp32", "bf16")))
     device: str = option("cpu", "torch device of the learner")

@@ -88,9 +88,15 @@ class MemorySpec(Spec):
 
 @frozen(kw_only=True)
 class EstimatorSpec(Spec):
-    """An estimator and the loss that belongs to it (method: Learning)."""
+    """An estimator and the loss that belongs to it (method: Learning).
+
+    ``group_option`` names the option of its config that holds the group size; ``group_size`` stands where there is
+    none. ``clip`` (0: no clipping) and ``kl`` (the penalty against the policy at the start) are the defaults of
+    ``learner.clip`` and ``learner.kl``.
+    """
 
     group_size: int = 1
+    group_option: str = ""
     needs_critic: bool = True
     ratio: str = "token"  # or "turn": one ratio per response
     pipeline: str = "paper"  # centre per environment, common scale, inverse token weights, standardise; or "none"

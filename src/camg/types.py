@@ -404,6 +404,7 @@ class Trajectory:
     lengths: tuple[int, ...]
     values: Any
     terminated: bool = True
+    segments: tuple[int, ...] = ()  # of each response: the run of context that it was sampled in
 
 
 @frozen

@@ -193,7 +193,9 @@ def test_a_memory_that_accepts_anything_is_named():
 @pytest.mark.parametrize("name", load_registry(quiet=True).names("estimator"))
 def test_installed_estimators_pass(name):
     registry = load_registry(quiet=True)
-    check_estimator(registry.build("estimator", name), group_size=registry.spec("estimator", name).group_size)
+    spec = registry.spec("estimator", name)
+    size = getattr(spec.config(), spec.group_option) if spec.group_option else spec.group_size
+    check_estimator(registry.build("estimator", name), group_size=size)
 
 
 @frozen

@@ -62,6 +62,12 @@ class RunConfig:
         """The config object of a selected component: ``registry.build(kind, name, config.component(kind, name))``."""
         return self.components[component_key(self.selected(), kind, name)]
 
+    def group_size(self, registry: Registry) -> int:
+        """Episodes of one task that the estimator compares: its option, or what its spec says."""
+        spec = registry.spec("estimator", self.estimator)
+        config = self.component("estimator", self.estimator)
+        return int(getattr(config, spec.group_option)) if spec.group_option else int(spec.group_size)
+
     def flat(self) -> dict[str, Any]:
         """Every setting by dotted name, as plain JSON-able values; this is what ``camg_validate_run`` sees."""
         values: dict[str, Any] = {"env": list(self.envs)}

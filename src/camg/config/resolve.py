@@ -78,7 +78,7 @@ def resolve_config(
     profile = registry.spec("policy", names["policy"]).profile
     layers.append(Layer(f"profile of the policy {names['policy']}", profile))
     estimator = registry.spec("estimator", names["estimator"])
-    layers.append(Layer(f"estimator {estimator.name}", {"learner.clip": estimator.clip}))
+    layers.append(Layer(f"estimator {estimator.name}", {"learner.clip": estimator.clip, "learner.kl": estimator.kl}))
 
     classes = {**SECTIONS, **{key: spec.config for key, spec in specs.items()}}
     for layer in layers:

@@ -68,7 +68,7 @@ def _numbers(config: RunConfig, registry: Registry) -> Iterator[str]:
             f"rollout.prompt_tokens: expected more than rollout.response_tokens + rollout.reserve_tokens = {needed}, "
             f"got {rollout.prompt_tokens}, which leaves no room for a prompt"
         )
-    group = registry.spec("estimator", config.estimator).group_size
+    group = config.group_size(registry)
     if config.run.updates > 0 and config.run.episodes % group:
         yield (
             f"run.episodes: expected a multiple of {group}, the group size of the estimator '{config.estimator}', "

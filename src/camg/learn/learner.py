@@ -71,7 +71,7 @@ class Learner:
         remat = settings.gradient_checkpointing
         self.actor = forward.prepare(actor, self.device, gradient_checkpointing=remat)
         self.critic = None
-        self.reference = copy.deepcopy(self.actor).requires_grad_(False) if spec.kl > 0 else None
+        self.reference = copy.deepcopy(self.actor).requires_grad_(False) if settings.kl > 0 else None
         self.actor_optimiser = _adamw(self.actor, settings.actor_lr, settings.weight_decay)
         self.critic_optimiser = None
         if spec.needs_critic and critic is not None:
@@ -109,10 +109,12 @@ class Learner:
         trace = Trace.of(batch, self.version)
         for epoch in range(self.settings.epochs):
             for members in self._minibatches(batch, epoch):
-                with clock("actor"):
-                    self._actor_step(batch, goals, members, trace)
+                if self.updates >= self.settings.value_pretraining:
+                    with clock("actor"):
+                        self._actor_step(batch, goals, members, trace)
                 with clock("critic"):
-                    self._critic_step(batch, goals, members, trace)
+                    for _ in range(self.settings.critic_updates):
+                        self._critic_step(batch, goals, members, trace)
         return self._report(episodes, used, batch, goals, trace, clock)
 
     def _admit(self, episodes: Sequence[Episode]) -> list[Episode]:
@@ -150,18 +152,25 @@ class Learner:
         goals = Goals(advantages, returns, values, anchor=batch.behaviour, weights=None, reference=None)
         if self.reference is not None:
             goals = evolve(goals, reference=self._logprobs(batch, self.reference))
-        if self.settings.importance_correction > 0:
+        if self.settings.importance != "off":
             goals = self._corrected(goals, batch)
         return goals
 
     def _corrected(self, goals: Goals, batch: Batch) -> Goals:
-        """Take ratios against the learner at the update's start, and weigh each with min(learner / sampler, limit)."""
+        """Take ratios against the learner at the update's start, and weigh each with w = learner / sampler there.
+
+        ``truncated``: min(w, limit). ``masked``: w where 1/limit <= w <= limit, else 0.
+        """
         anchor = self._logprobs(batch, self.actor)
         difference = torch.where(batch.actor, anchor - batch.behaviour, 0.0)
         if self.spec.ratio == "turn":
             difference = per_response_sum(difference, batch.response)
-        limit = self.settings.importance_correction
-        weights = difference.clamp(max=losses.LOG_RATIO_LIMIT).exp().clamp(max=limit)
+        limit = self.settings.importance_limit
+        weights = difference.clamp(max=losses.LOG_RATIO_LIMIT).exp()
+        if self.settings.importance == "masked":
+            weights = torch.where((weights >= 1 / limit) & (weights <= limit), weights, 0.0)
+        else:
+            weights = weights.clamp(max=limit)
         return evolve(goals, anchor=anchor, weights=weights)
 
     def _logprobs(self, batch: Batch, network: torch.nn.Module) -> Tensor:
@@ -226,7 +235,8 @@ class Learner:
             loss = loss + losses.entropy_loss(entropy, mask, coefficient=coefficient, normaliser=size[0])
         if goals.reference is not None:
             reference = goals.reference[rows]
-            loss = loss + losses.reference_loss(logprobs, reference, mask, coefficient=self.spec.kl, normaliser=size[0])
+            kl = self.settings.kl
+            loss = loss + losses.reference_loss(logprobs, reference, mask, coefficient=kl, normaliser=size[0])
         return loss
 
     def _critic_step(self, batch: Batch, goals: Goals, members: Sequence[int], trace: Trace) -> None:
@@ -272,6 +282,9 @@ class Learner:
             version=self.version,
             per_turn=self.spec.ratio == "turn",
         )
+        if goals.weights is not None and batch.actor.any():
+            kept = goals.weights[batch.actor]
+            metrics |= {"importance/mean": float(kept.mean()), "importance/masked": float((kept == 0).float().mean())}
         metrics["update/empty"] = float(not trace.losses and not trace.overflows)
         self.updates += 1
         self.used.update(episode.id for episode in episodes)

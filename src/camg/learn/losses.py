@@ -29,7 +29,8 @@ def policy_loss(
         rho = exp(logprobs - behaviour)
         L   = -sum_i w_i min(rho_i A_i, clip(rho_i, 1 - clip, 1 + clip) A_i) / normaliser
 
-    All inputs [N] float32, mask [N] bool; ``weights`` (importance weights of sampler against learner) default to 1.
+    All inputs [N] float32, mask [N] bool; ``weights`` (importance weights of sampler against learner) default to 1;
+    ``clip`` 0: only the first of the two, unclipped.
     """
     difference = torch.where(mask, logprobs - torch.where(mask, behaviour, 0.0), 0.0)
     return _clipped(difference, torch.where(mask, advantages, 0.0), clip, weights, mask) / normaliser
@@ -67,7 +68,9 @@ def turn_policy_loss(
 
 def _clipped(difference: Tensor, advantages: Tensor, clip: float, weights: Tensor | None, mask: Tensor) -> Tensor:
     ratio = torch.exp(difference.clamp(-LOG_RATIO_LIMIT, LOG_RATIO_LIMIT))
-    gain = torch.minimum(ratio * advantages, ratio.clamp(1.0 - clip, 1.0 + clip) * advantages)
+    gain = ratio * advantages
+    if clip > 0:
+        gain = torch.minimum(gain, ratio.clamp(1.0 - clip, 1.0 + clip) * advantages)
     if weights is not None:
         gain = gain * torch.where(mask, weights, 0.0)
     return -torch.where(mask, gain, 0.0).sum()

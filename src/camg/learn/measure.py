@@ -157,6 +157,7 @@ def ratios(
     ratio = difference.double().clamp(-20.0, 20.0).exp()
     gains = advantages[trained]
     clipped = ((gains > 0) & (ratio > 1 + clip)) | ((gains < 0) & (ratio < 1 - clip))
+    clipped &= torch.tensor(clip > 0)
     rank = max(1, -(-99 * len(ratio) // 100))
     return {
         "ratio/mean": float(ratio.mean()),

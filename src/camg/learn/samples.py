@@ -65,6 +65,7 @@ def trajectory(episode: Episode) -> Trajectory:
         lengths=tuple(len(turn.token_ids) for turn in trained_turns(episode)),
         values=None,
         terminated=episode.end_reason is EndReason.TERMINATED,
+        segments=tuple(turn.segment for turn in trained_turns(episode)),
     )
 
 

@@ -126,5 +126,5 @@ def task_ids(config: RunConfig, registry: Registry, splits: Mapping[str, str]) -
 def training_schedule(config: RunConfig, registry: Registry) -> Schedule:
     """The schedule of a cell: seed, training tasks and the estimator's group size decide it."""
     splits = {env: train_split(config, registry, env) for env in config.envs}
-    group_size = registry.spec("estimator", config.estimator).group_size
+    group_size = config.group_size(registry)
     return Schedule(config.run.seed, task_ids(config, registry, splits), group_size)

@@ -95,7 +95,7 @@ def _run(cell: Cell, config: RunConfig, registry: Registry, sync: bool, reporter
 
 
 def _check(config: RunConfig, registry: Registry) -> None:
-    size = registry.spec("estimator", config.estimator).group_size
+    size = config.group_size(registry)
     if config.run.updates and config.run.episodes % size:
         raise UsageError(
             f"Expected run.episodes to be a multiple of {size}, the group size of {config.estimator}, "

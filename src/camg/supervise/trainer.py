@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import attrs
+
 from camg import weights
 from camg.config import RunConfig
 from camg.plugins import Registry
@@ -52,7 +54,7 @@ class LearnerTrainer:
 
         torch.set_num_threads(1)  # a second one beside a busy rollout process waits on barriers (platform: Threads)
         torch.manual_seed(config.run.seed)
-        spec = registry.spec("estimator", config.estimator)
+        spec = attrs.evolve(registry.spec("estimator", config.estimator), group_size=config.group_size(registry))
         self._cell = cell
         self._keep = config.learner.keep_checkpoints
         self._learner = Learner(

@@ -349,9 +349,7 @@ def test_kept_steps_and_summaries_cross_pressure_but_never_a_declared_boundary(p
     def script(context):
         if context.endswith("SUM UP<|end|>\n<|assistant|>"):
             return "all in all"
-        return (
-            "next[]" if "the sum" in context and "read[2]" in context else f"read[{2 if 'xxx' in context else 1}]"
-        )
+        return "next[]" if "the sum" in context and "read[2]" in context else f"read[{2 if 'xxx' in context else 1}]"
 
     memory = Planned(plan)
     episode, sampler = play((parts[0], memory), script, environment=Vault("xxx" + "y" * 300), prompt_tokens=2400)

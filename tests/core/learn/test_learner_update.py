@@ -213,7 +213,7 @@ def test_a_group_is_used_whole_or_not_at_all() -> None:
 
 
 def test_importance_correction_of_an_exact_sampler_changes_nothing() -> None:
-    plain, corrected = make(), make(importance_correction=2.0)
+    plain, corrected = make(), make(importance="truncated")
     one, two = plain.update(batch()).metrics, corrected.update(batch()).metrics
     assert one["loss/actor"] == pytest.approx(two["loss/actor"], abs=1e-5)
     assert one["grad/actor"] == pytest.approx(two["grad/actor"], rel=1e-4)
@@ -231,14 +231,48 @@ def test_importance_weights_are_truncated(ratio) -> None:
         for item in batch()
     ]
     exact = make(spec).update(batch()).metrics
-    cut = make(spec, importance_correction=1.5).update(low).metrics
+    cut = make(spec, importance="truncated", importance_limit=1.5).update(low).metrics
     assert cut["grad/actor"] == pytest.approx(1.5 * exact["grad/actor"], rel=1e-4)
+
+
+@pytest.mark.parametrize("ratio", ["token", "turn"])
+def test_importance_weights_are_masked(ratio) -> None:
+    """Of two episodes one was sampled 1 nat per token away: with a limit of 1.5 it leaves the loss, and is counted."""
+    spec = attrs.evolve(SPEC, ratio=ratio, pipeline="none")
+    near, far = batch(2)
+    moved = tuple(attrs.evolve(step, logprobs=tuple(x - 1 for x in step.logprobs)) for step in far.turns)
+    masked = make(spec, importance="masked", importance_limit=1.5).update([near, attrs.evolve(far, turns=moved)])
+    tokens = [sum(len(step.token_ids) for step in item.turns) for item in (near, far)]
+    assert masked.metrics["importance/masked"] == pytest.approx(tokens[1] / sum(tokens))
+    none = make(spec, importance="masked", importance_limit=1.5).update([near, far])
+    assert none.metrics["importance/masked"] == 0
+    assert none.metrics["importance/mean"] == pytest.approx(1, abs=1e-4)
+
+
+def test_the_critic_is_trained_first_and_more_often() -> None:
+    learner = make(value_pretraining=1, critic_updates=2)
+    start = state(learner)
+    first = learner.update(batch())
+    assert (first.version, first.metrics["steps/critic"]) == (1, 2)
+    assert "loss/actor" not in first.metrics
+    assert first.metrics["update/empty"] == 0
+    assert {name[0] for name in start if not torch.equal(state(learner)[name], start[name])} == {"c"}
+    second = learner.update(batch(first=100))
+    assert (second.metrics["steps/actor"], second.metrics["steps/critic"]) == (1, 2)
+    assert {name[0] for name in start if not torch.equal(state(learner)[name], start[name])} == {"a", "c"}
+
+
+def test_without_a_clip_no_ratio_is_clipped() -> None:
+    learner = make(clip=0.0, minibatch_responses=1, actor_lr=0.05)
+    metrics = learner.update(batch()).metrics
+    assert metrics["ratio/max"] > 1.2
+    assert metrics["clip/fraction"] == 0
 
 
 def test_a_reference_penalty_pulls_towards_the_start() -> None:
     distances = []
     for kl in (0.0, 5.0):
-        learner = make(attrs.evolve(SPEC, kl=kl), minibatch_responses=4)
+        learner = make(kl=kl, minibatch_responses=4)
         start = state(learner)
         for number in range(4):
             learner.update(batch(first=10 * number))
