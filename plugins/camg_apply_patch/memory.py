@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import attrs
 
-from camg.protocols import Announce, EpisodeView, Replace, Review
-from camg.types import Action, Boundary, Event, Manifest, Observation, Parameter, StepResult, Tool
-from camg.workspace.checkpoint import FOLDER, PATH, changed_paths, judge
+from camg.protocols import EpisodeView
+from camg.types import Action, Observation, Parameter, StepResult, Tool
+from camg.workspace.checkpoint import FOLDER, PATH
+from camg.workspace.memory import FileSession
 from camg_apply_patch.apply import apply_patch
 from camg_apply_patch.config import ApplyPatchConfig
 from camg_apply_patch.enforcement import Keeper, Undone
@@ -44,13 +44,6 @@ TERSE = """\
 apply_patch: *** Begin Patch / *** Add File: P / +line / *** End Patch
 also *** Delete File: P; *** Update File: P with @@, " " keep, "-" old, "+" new"""
 
-NEUTRAL = f"Your earlier context was replaced. Your continuation file is {PATH}."
-NEUTRAL_TERSE = f"notes: {PATH}"
-RETRY = "The checkpoint was not accepted: {reason}. The context is unchanged; it is asked for again.\n{reminder}"
-RETRY_TERSE = "not saved: {reason}\n{reminder}"
-
-_MENTIONS = re.compile(r"agent_memory|CONTINUATION\.md|\.ag\w*[*?\[]")
-
 
 class ApplyPatchMemory:
     """``--memory apply-patch``."""
@@ -69,60 +62,30 @@ class ApplyPatchMemory:
         return ApplyPatchSession(view, enforce=self.config.enforce)
 
 
-class ApplyPatchSession:
-    """Applies patches, undoes what the shell changed, asks for checkpoints and judges them."""
+class ApplyPatchSession(FileSession):
+    """Applies patches, and undoes what the shell changed."""
 
     def __init__(self, view: EpisodeView, *, enforce: bool) -> None:
-        self._view = view
-        self._reminder = ""
+        super().__init__(view)
         self._keeper = Keeper(view.box, view.workspace.base) if enforce else None
-
-    def before_turn(self) -> Replace | None:
-        """Nothing happens behind the policy's back."""
-        return None
 
     def handle(self, action: Action) -> StepResult:
         """Apply a patch; one that fails is data, with exit status 1."""
         if action.tool != APPLY_PATCH.name:
             return StepResult(Observation(shown=f"{action.tool} is not a tool."), invalid=True)
-        done = apply_patch(self._view.box, str(action.arguments.get("input", "")))
+        done = apply_patch(self.view.box, str(action.arguments.get("input", "")))
         if self._keeper:
             self._keeper.wrote(done.written)
         return StepResult(Observation(shown=done.text, exit_status=1 if done.error else 0))
 
-    def at_boundary(self, boundary: Boundary) -> Announce | Replace:
-        """Say the environment's reminder and wait for the write."""
-        self._reminder = boundary.reminder
-        return Announce(boundary.reminder)
-
-    def review(self, action: Action, before: Manifest, after: Manifest) -> Review:
-        """Replace the context after a valid write; else name the reason and ask again."""
-        view = self._view
-        tools = view.filesystem_tools | {APPLY_PATCH.name}
-        verdict = judge(action, before, after, limit=view.continuation_bytes, filesystem_tools=tools)
-        terse = view.codec.terse
-        if verdict.accepted:
-            return Review(verdict, Replace(NEUTRAL_TERSE if terse else NEUTRAL))
-        notice = (RETRY_TERSE if terse else RETRY).format(reason=verdict.detail, reminder=self._reminder)
-        return Review(verdict, Announce(notice))
-
-    def accesses(self, action: Action, before: Manifest, after: Manifest) -> bool:
-        """A filesystem action that names the folder, in a command or a patch, or changed what it holds."""
-        if action.tool != APPLY_PATCH.name and action.tool not in self._view.filesystem_tools:
-            return False
-        text = "\n".join(map(str, action.arguments.values()))
-        return bool(_MENTIONS.search(text) or changed_paths(before, after))
-
     def after_action(self, action: Action, result: StepResult) -> StepResult:
         """After a shell command: put tracked text files back, say so, and count them."""
-        if self._keeper is None or action.tool == APPLY_PATCH.name or action.tool not in self._view.filesystem_tools:
+        if self._keeper is None or action.tool == APPLY_PATCH.name or action.tool not in self.view.filesystem_tools:
             return result
         undone = self._keeper.enforce()
         if not undone.restored:
             return result
-        steps = self._view.steps()
-        cost = {"files": float(len(undone.restored)), "left": float(undone.left)}
-        self._view.record(Event(before_turn=steps[-1].turn + 1 if steps else 0, kind="enforced", cost=cost))
+        self.record("enforced", files=float(len(undone.restored)), left=float(undone.left))
         shown = f"{result.observation.shown}\n{_notice(undone)}"
         return attrs.evolve(result, observation=attrs.evolve(result.observation, shown=shown))
 

@@ -1,4 +1,4 @@
-"""Shell files as memory (paper 4.2 and A.2).
+"""Shell files as memory (paper 4.2 and A.2), and its two variants: the continuation file alone, and an aliased tool.
 
 At a boundary the policy is asked to write ``.agent_memory/CONTINUATION.md``; only a valid write replaces the context,
 and the file's content is not inserted: a neutral line names the path, reading it is the policy's choice.
@@ -6,30 +6,30 @@ and the file's content is not inserted: a neutral line names the path, reading i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from camg.protocols import Announce, EpisodeView, Replace, Review
-from camg.specs import NoConfig
-from camg.types import Action, Boundary, Manifest, Observation, StepResult, Tool
-from camg.workspace.checkpoint import FOLDER, PATH, changed_paths, judge
+import attrs
 
-INSTRUCTIONS = f"""\
+from camg.protocols import EpisodeView
+from camg.types import Action, StepResult, Tool
+from camg.workspace.checkpoint import FOLDER, NAME, PATH
+from camg.workspace.memory import FileSession
+from camg.workspace.shell import SHELL_COMMAND
+from camg_shell.config import ShellConfig
+
+OPENING = f"""\
 Your workspace outlives your context. From time to time the context is replaced: you are then asked first to write
-{PATH}, and only files remain. Regular files below {FOLDER}/ are your memory; create, revise, search and read them with
-shell_command, which runs from the workspace root. Write several lines with one quoted here-document:
-shell_command with: mkdir -p {FOLDER} && cat > {FOLDER}/notes.md <<'EOF' … EOF"""
+{PATH}, and only files remain. """
 
-NEUTRAL = f"Your earlier context was replaced. Your continuation file is {PATH}."
-NEUTRAL_TERSE = f"notes: {PATH}"
-RETRY = "The checkpoint was not accepted: {reason}. The context is unchanged; it is asked for again.\n{reminder}"
-RETRY_TERSE = "not saved: {reason}\n{reminder}"
+FILES = f"""\
+Regular files below {FOLDER}/ are your memory; create, revise, search and read them with
+{{tool}}, which runs from the workspace root. Write several lines with one quoted here-document:
+{{tool}} with: mkdir -p {FOLDER} && cat > {FOLDER}/notes.md <<'EOF' … EOF"""
 
-# each command starts at the workspace root: it names the folder or a glob that matches it, or walks the tree
-_MENTIONS = re.compile(r"agent_memory|CONTINUATION\.md|\.ag\w*[*?\[]|\.\[?a?[*?]")
-_WALKS = re.compile(
-    r"\bgrep\s+(-\w+\s+)*-\w*[rR]|\bfind\b.*(-exec|xargs)|\b(cp|tar|rsync)\b.*\s\.(/|\s|$)|\bls\s+-\w*R"
-)
+ONE_FILE = f"""\
+That file is your only memory: other files below {FOLDER}/ are removed. Write and read it
+with {{tool}}, which runs from the workspace root, in one quoted here-document:
+{{tool}} with: mkdir -p {FOLDER} && cat > {PATH} <<'EOF' … EOF"""
 
 
 class ShellMemory:
@@ -37,63 +37,45 @@ class ShellMemory:
 
     tools: Sequence[Tool] = ()
 
-    def __init__(self, config: NoConfig) -> None:
+    def __init__(self, config: ShellConfig) -> None:
         self.config = config
+        self.shell_tool = attrs.evolve(SHELL_COMMAND, name=config.alias) if config.alias else None
 
     def instructions(self, *, terse: bool) -> str:
         """What files are for. The embedded policy has learnt it from demonstrations and gets none."""
-        return "" if terse else INSTRUCTIONS
+        if terse:
+            return ""
+        files = ONE_FILE if self.config.continuation_only == "always" else FILES
+        return OPENING + files.format(tool=self.config.alias or SHELL_COMMAND.name)
 
-    def open(self, view: EpisodeView) -> ShellMemorySession:
+    def open(self, view: EpisodeView) -> FileSession:
         """One episode's memory."""
-        return ShellMemorySession(view)
+        only = self.config.continuation_only
+        alone = only == "always" or (only == "evaluation" and view.evaluating)
+        return OneFileSession(view) if alone else FileSession(view)
 
 
-class ShellMemorySession:
-    """Asks for checkpoints and judges them; the files are the policy's own."""
-
-    def __init__(self, view: EpisodeView) -> None:
-        self._view = view
-        self._reminder = ""
-
-    def before_turn(self) -> Replace | None:
-        """Nothing happens behind the policy's back."""
-        return None
-
-    def handle(self, action: Action) -> StepResult:
-        """Never called: there are no tools here."""
-        return StepResult(Observation(shown=f"{action.tool} is not a tool."), invalid=True)
-
-    def at_boundary(self, boundary: Boundary) -> Announce | Replace:
-        """Say the environment's reminder and wait for the write."""
-        self._reminder = boundary.reminder
-        return Announce(boundary.reminder)
-
-    def review(self, action: Action, before: Manifest, after: Manifest) -> Review:
-        """Replace the context after a valid write; else name the reason and ask again."""
-        view = self._view
-        verdict = judge(action, before, after, limit=view.continuation_bytes, filesystem_tools=view.filesystem_tools)
-        terse = view.codec.terse
-        if verdict.accepted:
-            return Review(verdict, Replace(NEUTRAL_TERSE if terse else NEUTRAL))
-        notice = (RETRY_TERSE if terse else RETRY).format(reason=verdict.detail, reminder=self._reminder)
-        return Review(verdict, Announce(notice))
-
-    def accesses(self, action: Action, before: Manifest, after: Manifest) -> bool:
-        """A filesystem action that names the folder (or a glob of it), walks over it, or changed what it holds.
-
-        Read from the command's text: a path that a program composes itself and only reads goes unseen.
-        """
-        if action.tool not in self._view.filesystem_tools:
-            return False
-        text = "\n".join(action.arguments.values())
-        if _MENTIONS.search(text) or changed_paths(before, after):
-            return True
-        return bool(before) and bool(_WALKS.search(text))
+class OneFileSession(FileSession):
+    """The continuation file is the only memory file: what else appears beside it is removed, and that is said."""
 
     def after_action(self, action: Action, result: StepResult) -> StepResult:
-        """Nothing is forbidden."""
-        return result
+        """After a shell command: remove the others. Folders go with what they hold."""
+        if action.tool not in self.view.filesystem_tools:
+            return result
+        manifest = self.view.box.manifest()
+        others = sorted(path for path, state in manifest.items() if path != NAME and state.kind != "directory")
+        removed = [path for path in others if self._remove(path)]
+        if not removed:
+            return result
+        self.record("enforced", files=float(len(removed)))
+        names = ", ".join(path[:80] for path in removed[:3]) + (f" and {len(removed) - 3} more" if removed[3:] else "")
+        shown = f"{result.observation.shown}\n[removed: {names}; {PATH} is the only memory file]"
+        return attrs.evolve(result, observation=attrs.evolve(result.observation, shown=shown))
 
-    def close(self) -> None:
-        """Nothing is held."""
+    def _remove(self, path: str) -> bool:
+        """Is it gone? ``.`` stands for a memory folder that is itself a link or a file."""
+        try:
+            self.view.box.remove(FOLDER if path == "." else f"{FOLDER}/{path}")
+        except OSError:
+            return False
+        return True

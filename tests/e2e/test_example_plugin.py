@@ -16,6 +16,7 @@ from camg.errors import DataError
 from camg.specs import NoConfig
 from camg.testing import check_environment, check_estimator
 from camg.types import Action, EndReason, Trajectory
+from camg_shell.config import ShellConfig
 from camg_shell.memory import ShellMemory
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "camg-example-env"
@@ -106,7 +107,7 @@ def test_conformance() -> None:
     from camg_example_env.scripts import oracle
     from camg_example_env.vault import Vault
 
-    check_environment(Vault(VaultConfig(days=4)), oracle=oracle, memory=ShellMemory(NoConfig()))
+    check_environment(Vault(VaultConfig(days=4)), oracle=oracle, memory=ShellMemory(ShellConfig()))
     check_estimator(LeaveOneOut(NoConfig()))
 
 

@@ -13,7 +13,6 @@ from camg.episode.chat import ByteCodec
 from camg.episode.loop import Components, run_episode
 from camg.errors import BackendUnavailable, DataError
 from camg.settings import RolloutSettings
-from camg.specs import NoConfig
 from camg.testing import FolderBox, ScriptedSampler, check_environment, play
 from camg.types import (
     Action,
@@ -36,6 +35,7 @@ from camg_coding.records import Instance
 from camg_coding.session import CodingSession, Grade
 from camg_coding.store import TaskSet
 from camg_coding.texts import FullTexts
+from camg_shell.config import ShellConfig
 from camg_shell.memory import ShellMemory
 
 PATH = ".agent_memory/CONTINUATION.md"
@@ -67,7 +67,7 @@ def session(grade=None):
 
 # ---------------------------------------------------------------- conformance
 def test_it_keeps_the_promises_of_an_environment(coding):
-    memory = ShellMemory(NoConfig())
+    memory = ShellMemory(ShellConfig())
     check_environment(coding, splits=("pocket", "pocket-eval"), oracle=oracle, memory=memory, tasks=2)
     check_environment(coding, splits=("train",))
 
@@ -193,7 +193,7 @@ def test_failures_are_told_apart():
 
 # ---------------------------------------------------------------- whole episodes
 def test_the_oracle_solves_every_task_and_doing_nothing_none(coding, sandbox):
-    memory = ShellMemory(NoConfig())
+    memory = ShellMemory(ShellConfig())
     for task_id in coding.task_ids("all"):
         episode = play(coding, memory, lambda task, seed: oracle(task, seed, BRACKET), task_id, sandbox=sandbox)
         assert episode.outcome.complete, episode.outcome.details
@@ -218,7 +218,7 @@ def test_the_oracle_crosses_contexts_through_its_file(coding, sandbox, monkeypat
     sampler = ScriptedSampler(lambda task, seed: oracle(task, seed, BRACKET), ByteCodec(BRACKET, terse=True))
     parts = Components(
         environment=coding,
-        memory=ShellMemory(NoConfig()),
+        memory=ShellMemory(ShellConfig()),
         sampler=sampler,
         codec=sampler.codec,
         sandbox=sandbox,

@@ -7,12 +7,12 @@ import textwrap
 import pytest
 from attrs import evolve
 
-from camg.specs import NoConfig
 from camg.testing import play
 from camg.types import Limits
 from camg_coding.config import DIFF_BYTES, SENTINEL, CodingConfig
 from camg_coding.environment import Coding
 from camg_coding.prepare import public_tree, workspace
+from camg_shell.config import ShellConfig
 from camg_shell.memory import ShellMemory
 
 ANSWER = "len(word) > len(found)"  # only the clean tree has it
@@ -493,7 +493,7 @@ def test_what_code_reads_while_it_is_graded_never_comes_back(bench, tasks, sandb
         turns = iter(steal)
         return lambda context: f"shell_command: {next(turns)}"
 
-    memory = ShellMemory(NoConfig())
+    memory = ShellMemory(ShellConfig())
     episode = play(environment, memory, script, bench.instance().instance_id, sandbox=sandbox)
     seen = "".join(turn.observation.shown + (turn.observation.full or "") for turn in episode.turns)
     assert "test_longest" in seen

@@ -10,9 +10,9 @@ import pytest
 
 from camg.episode.actions import BRACKET
 from camg.protocols import Dialect, Script
-from camg.specs import NoConfig
 from camg.testing import play
 from camg.types import Episode, Task
+from camg_shell.config import ShellConfig
 from camg_shell.memory import ShellMemory
 from camg_shop.environment import Shop
 
@@ -36,7 +36,7 @@ def player() -> Callable[..., Episode]:
     """``player(shop, task_id, author, seed=0)``: one episode with the shell memory."""
 
     def run(shop: Shop, task_id: str, author: Author, seed: int = 0) -> Episode:
-        memory = ShellMemory(NoConfig())
+        memory = ShellMemory(ShellConfig())
         return play(shop, memory, lambda task, number: author(task, number, BRACKET), task_id, seed=seed)
 
     return run

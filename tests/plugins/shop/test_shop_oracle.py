@@ -12,9 +12,9 @@ from camg.episode.actions import BRACKET, NATIVE
 from camg.episode.chat import ByteCodec
 from camg.episode.loop import Components, run_episode
 from camg.settings import RolloutSettings
-from camg.specs import NoConfig
 from camg.testing import FolderSandbox, ScriptedSampler, check_environment
 from camg.types import Action, BoundaryKind, Dispatch, EndReason, Limits
+from camg_shell.config import ShellConfig
 from camg_shell.memory import ShellMemory
 from camg_shop.config import ShopConfig
 from camg_shop.environment import Shop
@@ -69,7 +69,7 @@ def test_oracle_survives_context_pressure_within_a_session(shop, family, limit):
     codec = ByteCodec(BRACKET)
     parts = Components(
         environment=shop,
-        memory=ShellMemory(NoConfig()),
+        memory=ShellMemory(ShellConfig()),
         sampler=ScriptedSampler(lambda task, seed: oracle(task, seed, BRACKET), codec),
         codec=codec,
         sandbox=FolderSandbox(),
