@@ -65,7 +65,7 @@ def check_memory(memory: Memory) -> None:
     for terse in (False, True):
         text = memory.instructions(terse=terse)
         expect(isinstance(text, str), f"Expected instructions as text, got {type(text).__name__}.")
-        for kind in BoundaryKind:
+        for kind in (BoundaryKind.PRESSURE, BoundaryKind.DECLARED):
             box = FolderBox()
             try:
                 _check_session(memory, View(box, terse=terse), kind)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import attrs
+
 from camg.protocols import Announce, Continue, EpisodeView, Replace, Review
-from camg.types import Action, Boundary, CheckpointVerdict, Event, Manifest, Observation, StepResult
+from camg.types import Action, Boundary, CheckpointVerdict, Event, Manifest, Message, Observation, StepResult
 from camg.workspace.checkpoint import PATH, changed_paths, judge
 
 NEUTRAL = f"Your earlier context was replaced. Your continuation file is {PATH}."
@@ -101,8 +103,28 @@ class FileSession(PassiveSession):
         return bool(before) and bool(_WALKS.search(text))
 
 
+def summary_prompt(view: EpisodeView, instruction: str) -> list[Message]:
+    """The active context and then ``instruction``, as a prompt of its own that fits the prompt limit.
+
+    Where it does not, the longest tool observation is halved, again and again, in this prompt only (CompactionRL); with
+    none left, the oldest steps go.
+    """
+    messages = [*view.transcript(), Message("user", instruction)]
+    while view.count(messages) > view.prompt_tokens:
+        sizes = [len(message.content) if message.role == "tool" else 0 for message in messages]
+        longest = max(range(len(sizes)), key=sizes.__getitem__)
+        if sizes[longest] > 1:
+            text = messages[longest].content
+            messages[longest] = attrs.evolve(messages[longest], content=text[: len(text) // 2])
+        elif steps := [index for index, message in enumerate(messages) if message.role in ("assistant", "tool")]:
+            del messages[steps[0]]
+        else:
+            break  # the opening itself is too long; the window would have refused it
+    return messages
+
+
 def _texts(arguments: Any) -> list[str]:
     return [str(value) for value in arguments.values()]
 
 
-__all__ = ["FileSession", "PassiveSession"]
+__all__ = ["FileSession", "PassiveSession", "summary_prompt"]
