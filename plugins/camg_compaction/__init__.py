@@ -27,7 +27,9 @@ def camg_validate_run(config: Mapping[str, Any]) -> Iterable[str]:
     """The original credit is the estimator's, the common one any other's."""
     if config["memory"] != "compaction":
         return
-    original, estimator = config["compaction.credit"] == "original", config["estimator"]
+    estimator = config["estimator"]
+    shared = "memory:compaction" if estimator == "compaction" else "compaction"  # as the core tells them apart
+    original = config[f"{shared}.credit"] == "original"
     if original and estimator != "compaction":
         yield f"compaction.credit=original goes with the estimator 'compaction', got '{estimator}'"
     if not original and estimator == "compaction":

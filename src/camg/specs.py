@@ -130,9 +130,13 @@ class ReporterSpec(Spec):
 
 @frozen(kw_only=True)
 class BaselineSpec:
-    """A named, whole method that a paper's table compares against: components and only the settings that define it."""
+    """A named, whole method that a paper's table compares against: components and only the settings that define it.
+
+    ``table``: where it stands in the paper.
+    """
 
     name: str
     summary: str
+    table: str = ""
     components: Mapping[str, str] = field(factory=dict)  # e.g. {"memory": "shell", "estimator": "response-gae"}
     settings: Mapping[str, Any] = field(factory=dict)  # e.g. {"learner.no_memory_gradient": True}

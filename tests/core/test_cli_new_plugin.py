@@ -55,12 +55,53 @@ def test_nothing_is_overwritten(tmp_path):
     assert not (tmp_path / "q").exists()
 
 
-@pytest.mark.parametrize("name", ["camg-rl", "frozen", "no-memory-gradient", "token-gae"])
+BASELINES = {
+    "camg-rl": ("shell", "response-gae"),
+    "frozen": ("shell", "response-gae"),
+    "frozen-auto-summary": ("auto-summary", "response-gae"),
+    "compaction-rl": ("compaction", "response-gae"),
+    "compaction-rl-original": ("compaction", "compaction"),
+    "apply-patch": ("apply-patch", "response-gae"),
+    "no-memory-gradient": ("shell", "response-gae"),
+    "token-gae": ("shell", "token-gae"),
+    "continuation-only": ("shell", "response-gae"),
+    "continuation-only-eval": ("shell", "response-gae"),
+}
+
+
+def test_every_baseline_is_listed_here():
+    assert set(load_registry(quiet=True).names("baseline")) == set(BASELINES)
+
+
+@pytest.mark.parametrize("name", BASELINES)
 def test_baselines_resolve_and_define_what_they_say(name):
+    registry = load_registry(quiet=True)
+    options = {"env": ["shop"], "baseline": name, "policy": "torch", "torch.model": "some/model"}
+    config = resolve_config(registry, command_line=options, environ={})
+    assert reasons_against(config, registry) == []
+    assert (config.memory, config.estimator) == BASELINES[name]
+    assert config.learner.no_memory_gradient == (name == "no-memory-gradient")
+    assert (config.run.updates == 0) == name.startswith("frozen")
+    values, spec = config.flat(), registry.spec("baseline", name)
+    for key, value in spec.settings.items():
+        assert value == values.get(key, values.get(f"memory:{key}")), key
+    assert spec.table
+
+
+@pytest.mark.parametrize("name", ["camg-rl", "frozen", "no-memory-gradient", "token-gae", "continuation-only"])
+def test_what_the_embedded_policy_can_do_is_offered_with_it(name):
     registry = load_registry(quiet=True)
     config = resolve_config(registry, command_line={"env": ["shop"], "baseline": name}, environ={})
     assert reasons_against(config, registry) == []
-    assert config.memory == "shell"
-    assert config.learner.no_memory_gradient == (name == "no-memory-gradient")
-    assert config.estimator == ("token-gae" if name == "token-gae" else "response-gae")
-    assert (config.run.updates == 0) == (name == "frozen")
+
+
+def test_show_prints_all_that_a_baseline_sets(capsys):
+    assert run_cli(["show", "baseline", "compaction-rl-original"]) == 0
+    text = capsys.readouterr().out
+    for word in ("compaction.credit", "original", "learner.value_pretraining", "50", "critic steps", "own recipe"):
+        assert word in text
+    assert run_cli(["show", "baseline", "camg-rl", "--json"]) == 0
+    (item,) = json.loads(capsys.readouterr().out)
+    assert item["facts"]["table"] == "Table 2"
+    assert [row["name"] for row in item["settings"]] == ["learner.no_memory_gradient", "shell.continuation_only"]
+    assert all(row["help"] for row in item["settings"])

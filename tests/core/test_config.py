@@ -193,6 +193,16 @@ def test_the_estimators_clip_is_a_default(registry):
     assert (config.learner.clip, config.sources["learner.clip"]) == (0.1, "command line")
 
 
+def test_components_that_share_a_name_are_told_apart_by_their_options():
+    registry = load_registry(quiet=True)
+    both = {"env": ["shop"], "memory": "compaction", "estimator": "compaction", "policy": "torch"}
+    config = resolve(registry, set={**both, "compaction.credit": "original", "compaction.gamma": "0.5"})
+    assert config.component("memory", "compaction").credit == "original"
+    assert config.component("estimator", "compaction").gamma == 0.5
+    with pytest.raises(ConfigError, match=r"compaction\.nothing"):
+        resolve(registry, set={**both, "compaction.nothing": "1"})
+
+
 def test_a_baseline_brings_components_and_the_command_line_wins(registry):
     assert resolve(registry, set={"baseline": "mine"}).estimator == "grpo"
     config = resolve(registry, set={"baseline": "mine", "estimator": "response-gae"})

@@ -311,5 +311,5 @@ def test_play_runs_a_whole_episode(memory):
     assert [turn.reward for turn in episode.turns] == [1.0]
 
 
-def test_no_config_is_enough_for_shell():
-    assert load_registry(quiet=True).default_config("memory", "shell") == NoConfig()
+def test_no_config_is_enough_for_none():
+    assert load_registry(quiet=True).default_config("memory", "none") == NoConfig()

@@ -76,7 +76,20 @@ def _component(registry: Registry, kind: str, name: str) -> dict[str, Any]:
     facts = {a.name: getattr(spec, a.name) for a in attrs.fields(type(spec)) if a.name not in hidden}
     item["facts"] = {key: _fact(value) for key, value in facts.items() if value not in (None, (), {})}
     item["options"] = describe_options(spec.config) if hasattr(spec, "config") else []
+    if kind == "baseline":
+        item["facts"].pop("settings", None)
+        item["settings"] = [_setting(registry, spec, name, value) for name, value in spec.settings.items()]
     return item
+
+
+def _setting(registry: Registry, baseline: Any, name: str, value: Any) -> dict[str, Any]:
+    """One setting of a baseline, beside its default and what it is."""
+    prefix, _, option = name.rpartition(".")
+    kinds = [kind for kind, component in baseline.components.items() if component == prefix]
+    config = SECTIONS[prefix] if prefix in SECTIONS else registry.spec(kinds[0], prefix).config if kinds else None
+    rows = {} if config is None else {row["name"]: row for row in describe_options(config)}
+    row = rows.get(option, {"default": None, "help": "of a component that is not selected"})
+    return {"name": name, "value": plain(value), "default": row["default"], "help": row["help"]}
 
 
 def _fact(value: Any) -> Any:
@@ -124,6 +137,13 @@ def _print_item(item: dict[str, Any]) -> None:
                 click.echo(f"    {name} = {format_value(inner)}")
         else:
             click.echo(f"  {key}: {format_value(value).strip(chr(34))}")
+    if "settings" in item:
+        click.echo()
+        rows = [["setting", "to", "default", "what it is"]]
+        for row in item["settings"]:
+            rows.append([row["name"], format_value(row["value"]), format_value(row["default"]), row["help"]])
+        print_table(rows)
+        return
     if not item["options"]:
         click.echo("  no options")
         return

@@ -75,12 +75,14 @@ def resolve_config(
         names[kind] = convert(kind, value, str, sources[kind])
     selected = selection(envs, names)
     specs = {component_key(selected, kind, name): registry.spec(kind, name) for kind, name in selected}
+    layers.append(Layer(f"memory {names['memory']}", registry.spec("memory", names["memory"]).profile))
     profile = registry.spec("policy", names["policy"]).profile
     layers.append(Layer(f"profile of the policy {names['policy']}", profile))
     estimator = registry.spec("estimator", names["estimator"])
     layers.append(Layer(f"estimator {estimator.name}", {"learner.clip": estimator.clip, "learner.kl": estimator.kl}))
 
     classes = {**SECTIONS, **{key: spec.config for key, spec in specs.items()}}
+    layers = [attrs.evolve(layer, values=_told_apart(layer.values, classes)) for layer in layers]
     for layer in layers:
         _check_names(registry, layer, classes, set(allowed))
     made = {prefix: _section(prefix, config, layers, sources) for prefix, config in classes.items()}
@@ -99,6 +101,16 @@ def resolve_config(
         components={key: made[key] for key in specs},
         sources={name: sources[name] for name in [*TOP, *(n for n in sources if n not in TOP)]},
     )
+
+
+def _told_apart(values: Mapping[str, Any], classes: Mapping[str, type]) -> dict[str, Any]:
+    """``name.option`` where two selected components share the name: of the one that has such an option."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        prefix, _, option = name.rpartition(".")
+        owners = [key for key in classes if key.partition(":")[2] == prefix and option in option_types(classes[key])]
+        found[f"{owners[0]}.{option}" if len(owners) == 1 else name] = value
+    return found
 
 
 def _section(prefix: str, config: type, layers: list[Layer], sources: dict[str, str]) -> Any:

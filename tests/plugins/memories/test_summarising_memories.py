@@ -177,7 +177,8 @@ def test_whatever_the_policy_says_is_no_more_than_a_note(box, name, said):
 
 def test_credit_and_estimator_go_together():
     def reasons(credit, estimator):
-        config = {"memory": "compaction", "compaction.credit": credit, "estimator": estimator, "policy": "torch"}
+        key = "memory:compaction" if estimator == "compaction" else "compaction"
+        config = {"memory": "compaction", f"{key}.credit": credit, "estimator": estimator, "policy": "torch"}
         found = load_registry(quiet=True).hook.camg_validate_run(config=config)
         return [reason for several in found for reason in several or () if "compaction" in reason]
 
