@@ -197,6 +197,6 @@ class ShopSession:
     def _notice_clue(self, action: Action, result: StepResult) -> None:
         """Did this output bring the wanted value into the context (and the command not just say it)?"""
         word = re.compile(rf"\b{re.escape(self.plan.clue)}\b")
-        said = any(word.search(text) for text in action.arguments.values())
+        said = any(word.search(str(value)) for value in action.arguments.values())
         if self.plan.clue and not said and word.search(result.observation.shown):
             self._known = True

@@ -42,6 +42,8 @@ def checked(raw: str, name: str, arguments: object, tools: Sequence[Tool]) -> Ac
         if parameter.name in arguments and not _fits(parameter, arguments[parameter.name]):
             what = "a non-empty string" if parameter.kind == "string" else f"{parameter.kind} (JSON)"
             return faulty(raw, "bad_arguments", f"{name} expects {what} for {parameter.name}.")
+    if not _shallow(arguments):
+        return faulty(raw, "bad_arguments", f"The arguments of {name} are nested deeper than {_DEPTH} levels.")
     return Action(tool=name, arguments=dict(arguments), raw=raw)
 
 
@@ -65,6 +67,20 @@ def _fits(parameter: Parameter, value: object) -> bool:
     if isinstance(value, bool) and parameter.kind != "boolean":
         return False
     return isinstance(value, _KINDS[parameter.kind]) and (value != "" or parameter.empty)
+
+
+_DEPTH = 64  # deeper values would exhaust the recursion of whatever prints or records them
+
+
+def _shallow(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEPTH):
+        inner = [item for one in level if isinstance(one, Mapping) for item in one.values()]
+        inner += [item for one in level if isinstance(one, list) for item in one]
+        level = [item for item in inner if isinstance(item, (Mapping, list))]
+        if not level:
+            return True
+    return False
 
 
 class BracketDialect:
