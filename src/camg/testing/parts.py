@@ -218,7 +218,7 @@ def play(
     from camg.settings import RolloutSettings
 
     task = environment.task(task_id)
-    sampler = ScriptedSampler(script_of)
+    sampler = ScriptedSampler(script_of, ByteCodec(getattr(memory, "dialect", None) or BRACKET, terse=True))
     parts = Components(
         environment=environment,
         memory=memory,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -103,13 +104,13 @@ class FileSession(PassiveSession):
         return bool(before) and bool(_WALKS.search(text))
 
 
-def summary_prompt(view: EpisodeView, instruction: str) -> list[Message]:
+def summary_prompt(view: EpisodeView, instruction: str, context: Sequence[Message] | None = None) -> list[Message]:
     """The active context and then ``instruction``, as a prompt of its own that fits the prompt limit.
 
-    Where it does not, the longest tool observation is halved, again and again, in this prompt only (CompactionRL); with
-    none left, the oldest steps go.
+    ``context``: a part of it (None: all). Where it does not, the longest tool observation is halved, again and again,
+    in this prompt only (CompactionRL); with none left, the oldest steps go.
     """
-    messages = [*view.transcript(), Message("user", instruction)]
+    messages = [*(view.transcript() if context is None else context), Message("user", instruction)]
     while view.count(messages) > view.prompt_tokens:
         sizes = [len(message.content) if message.role == "tool" else 0 for message in messages]
         longest = max(range(len(sizes)), key=sizes.__getitem__)
