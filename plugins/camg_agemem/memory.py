@@ -153,7 +153,8 @@ class AgeMemSession(PassiveSession):
         for step in dropped:
             context += [Message("assistant", step.response), Message("tool", step.reply)]
         prompt = summary_prompt(view, ASK_TERSE if view.codec.terse else ASK, context)
-        text = view.generate(prompt, limit=self._config.summary_tokens, trained=True, slots=0).strip()
+        text = view.generate(prompt, limit=self._config.summary_tokens, trained=True, slots=0)
+        text = text.rpartition("</think>")[2].strip()  # what it thought on the way is no summary
         gone, last = {step.turn for step in dropped}, view.steps()[-1].turn
         reply = f"Summary of {len(dropped)} rounds: {text}"
         kept = [step.turn for step in view.steps() if step.turn not in gone]
@@ -184,7 +185,8 @@ class AgeMemSession(PassiveSession):
         return self.turns - 1
 
     def _embed(self, text: str) -> NDArray[np.float32]:
-        return self._encode([text])[0]
+        (row,) = self._encode([text])
+        return np.asarray(row, dtype=np.float32)
 
     def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.record("agemem", embedding_calls=1)

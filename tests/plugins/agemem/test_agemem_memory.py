@@ -18,6 +18,7 @@ from camg.testing.memory import View
 from camg.testing.parts import FolderBox
 from camg.types import Action, Boundary, BoundaryKind, EndReason, TurnKind
 from camg_agemem.config import AgeMemConfig
+from camg_agemem.dialect import AgeMemDialect
 from camg_agemem.habit import StoreHabit
 from camg_agemem.memory import AgeMem
 from camg_agemem.tools import NAMES
@@ -72,7 +73,7 @@ def test_a_shop_task_is_solved_through_the_store(dialect):
     assert all(turn.slots == 1 for turn in episode.turns)
 
 
-def _scripted(calls, contexts=None, summary="all is well"):
+def _scripted(calls, contexts=None, summary="hm</think> all is well"):
     """Says ``calls`` one after the other, then buys nothing; answers the request for a summary."""
 
     def script_of(task, seed):
@@ -133,6 +134,37 @@ def test_a_filter_blanks_what_is_near_and_drops_steps_without_rest():
     assert "Removed 2 of 4 messages" in after
     assert [r.kind for r in episode.replacements][:1] == [BoundaryKind.MEMORY]
     assert not any(turn.kind is TurnKind.SUMMARY for turn in episode.turns)
+
+
+def test_context_tools_follow_each_other_in_the_own_envelope():
+    render = AgeMemDialect().render
+    calls = [render("shell_command", {"command": f"echo {text}"}) for text in ("'apple' pie", "'rain' snow", "'sun'")]
+    calls.append(render("Filter_context", {"criteria": "apple pie"}))
+    calls.append(render("Summary_context", {"span": "3"}))
+    calls.append(render("Summary_context", {"span": "all"}))
+    contexts = []
+    shop = Shop()
+    episode = play(shop, agemem(threshold=0.7), _scripted(calls, contexts), shop.task_ids("pocket")[0])
+    filtered, asked = contexts[4], contexts[5]
+    assert "apple pie" not in filtered.replace('"apple pie"', "")
+    assert "echo 'apple' pie" in filtered, "the call itself is not near enough"
+    assert "rain snow" in asked
+    assert "sun" in asked
+    assert "echo 'apple'" not in asked
+    own = [turn for turn in episode.turns if turn.memory_access]
+    assert [turn.action.tool for turn in own] == ["Filter_context", "Summary_context", "Summary_context"]
+    assert sum(turn.kind is TurnKind.SUMMARY for turn in episode.turns) == 2
+    last = contexts[8]
+    assert last.count("Summary of") == 1
+    assert "Summary of 3 rounds" in contexts[6]
+    assert "hm</think>" not in last
+
+
+def test_an_overflow_ends_the_episode_and_replaces_nothing():
+    calls = [BRACKET.render("shell_command", {"command": "yes | head -c 8000"})] * 6
+    episode, _ = _play(calls)
+    assert episode.end_reason is EndReason.CONTEXT_EXHAUSTED
+    assert not episode.replacements
 
 
 def test_a_filter_keeps_the_other_half_of_a_step(box):
