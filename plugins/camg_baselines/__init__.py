@@ -71,6 +71,13 @@ def _other_memories() -> Iterable[BaselineSpec]:
         table="none: the method's own recipe",
     )
     yield BaselineSpec(
+        name="agemem",
+        summary="AgeMem's six tools under common training: native reward, response-level credit, its own envelope.",
+        components={"memory": "agemem", "estimator": "response-gae"},
+        settings={**PAPER, "agemem.dialect": "own"},
+        table="Table 2; Table 10 (D.4), first row",
+    )
+    yield BaselineSpec(
         name="apply-patch",
         summary="As camg-rl, with file modification through one structured tool.",
         components={"memory": "apply-patch", "estimator": "response-gae"},

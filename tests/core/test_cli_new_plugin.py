@@ -61,6 +61,7 @@ BASELINES = {
     "frozen-auto-summary": ("auto-summary", "response-gae"),
     "compaction-rl": ("compaction", "response-gae"),
     "compaction-rl-original": ("compaction", "compaction"),
+    "agemem": ("agemem", "response-gae"),
     "apply-patch": ("apply-patch", "response-gae"),
     "no-memory-gradient": ("shell", "response-gae"),
     "token-gae": ("shell", "token-gae"),
