@@ -68,6 +68,11 @@ def _numbers(config: RunConfig, registry: Registry) -> Iterator[str]:
             f"rollout.prompt_tokens: expected more than rollout.response_tokens + rollout.reserve_tokens = {needed}, "
             f"got {rollout.prompt_tokens}, which leaves no room for a prompt"
         )
+    if config.learner.value_pretraining and not registry.spec("estimator", config.estimator).needs_critic:
+        yield (
+            f"learner.value_pretraining: the estimator '{config.estimator}' has no critic to train first, so "
+            f"{config.learner.value_pretraining} updates would change nothing: set it to 0"
+        )
     group = config.group_size(registry)
     if config.run.updates > 0 and config.run.episodes % group:
         yield (
