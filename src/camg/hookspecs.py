@@ -21,7 +21,9 @@ from camg.specs import (
     EstimatorSpec,
     MemorySpec,
     PolicySpec,
+    RecipeSpec,
     ReporterSpec,
+    RewardSpec,
     SandboxSpec,
 )
 from camg.types import Episode, HealthCheck, UpdateReport
@@ -68,6 +70,32 @@ def camg_estimators() -> Iterable[EstimatorSpec]:  # type: ignore[empty-body]
     @hookimpl
     def camg_estimators():
         yield EstimatorSpec(name="constant", summary="One for all.", factory="my_package:Constant")
+    """
+
+
+@hookspec
+def camg_rewards() -> Iterable[RewardSpec]:  # type: ignore[empty-body]
+    """Called once, when names are resolved. Yield the rewards (shaping) that you offer::
+
+    from camg import hookimpl
+    from camg.specs import RewardSpec
+
+    @hookimpl
+    def camg_rewards():
+        yield RewardSpec(name="terse", summary="Charges for length.", factory="my_package:Terse")
+    """
+
+
+@hookspec
+def camg_recipes() -> Iterable[RecipeSpec]:  # type: ignore[empty-body]
+    """Called once, when names are resolved. Yield the training recipes that you offer::
+
+    from camg import hookimpl
+    from camg.specs import RecipeSpec
+
+    @hookimpl
+    def camg_recipes():
+        yield RecipeSpec(name="warm", summary="Help at first.", factory="my_package:Warm")
     """
 
 

@@ -31,6 +31,7 @@ from camg.types import (
     Outcome,
     Response,
     Sampling,
+    Stage,
     StepResult,
     Task,
     Tool,
@@ -412,6 +413,25 @@ class Estimator(Protocol):
     def estimate(self, trajectories: Sequence[Trajectory]) -> Sequence[Estimate]: ...
 
 
+@runtime_checkable
+class Reward(Protocol):
+    """What the learner trains on in place of the environment's own rewards (shaping). Pure."""
+
+    def rewards(self, episode: Episode) -> Sequence[float]:
+        """One finite reward for each of ``episode.turns``, in order; ``turn.reward`` is the environment's own.
+
+        Called in the learner, for each episode that an update learns from. The environment's return stays in the
+        metrics, and evaluations never see this.
+        """
+
+
+@runtime_checkable
+class Recipe(Protocol):
+    """How a run's updates are divided into stages (see :func:`camg.config.stage_plan`). Pure."""
+
+    def stages(self) -> Sequence[Stage]: ...
+
+
 # ---------------------------------------------------------------- reporting
 @runtime_checkable
 class Reporter(Protocol):
@@ -444,9 +464,11 @@ __all__ = [
     "MemorySession",
     "Observation",
     "Policy",
+    "Recipe",
     "Replace",
     "Reporter",
     "Review",
+    "Reward",
     "Sampler",
     "Sandbox",
     "Script",

@@ -105,6 +105,16 @@ class EstimatorSpec(Spec):
 
 
 @frozen(kw_only=True)
+class RewardSpec(Spec):
+    """A reward that the learner trains on in place of the environment's own (shaping)."""
+
+
+@frozen(kw_only=True)
+class RecipeSpec(Spec):
+    """A training recipe: stages of a run that differ in options of the memory."""
+
+
+@frozen(kw_only=True)
 class PolicySpec(Spec):
     """A policy. ``profile``: settings that it brings (dotted name -> value), below baseline in precedence."""
 

@@ -416,6 +416,18 @@ class Estimate:
 
 
 @frozen
+class Stage:
+    """One part of a run. ``share`` of the run's updates (the shares of all stages sum to 1).
+
+    ``settings``: options of the memory that hold in it, by dotted name: ``{"agemem.inject": True}``.
+    """
+
+    name: str
+    share: float
+    settings: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen
 class Dispatch:
     """One entry of the schedule: which task, under which seed. ``id`` is its position: earlier ids go first."""
 

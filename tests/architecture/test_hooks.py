@@ -21,6 +21,8 @@ SNAPSHOT = {
     "camg_environments": "() -> 'Iterable[EnvironmentSpec]'",
     "camg_memories": "() -> 'Iterable[MemorySpec]'",
     "camg_estimators": "() -> 'Iterable[EstimatorSpec]'",
+    "camg_rewards": "() -> 'Iterable[RewardSpec]'",
+    "camg_recipes": "() -> 'Iterable[RecipeSpec]'",
     "camg_baselines": "() -> 'Iterable[BaselineSpec]'",
     "camg_policies": "() -> 'Iterable[PolicySpec]'",
     "camg_sandboxes": "() -> 'Iterable[SandboxSpec]'",

@@ -40,6 +40,8 @@ from camg.specs import (
     EstimatorSpec,
     MemorySpec,
     PolicySpec,
+    RecipeSpec,
+    RewardSpec,
     SandboxSpec,
     option,
 )
@@ -123,6 +125,14 @@ class Parts:
         yield spec(SandboxSpec, "bwrap")
         yield spec(SandboxSpec, "process", isolated=False, config=ProcessConfig)
         yield spec(SandboxSpec, "absent", probe=lambda: "no kernel for it")
+
+    @hookimpl
+    def camg_rewards(self):
+        yield spec(RewardSpec, "task")
+
+    @hookimpl
+    def camg_recipes(self):
+        yield RecipeSpec(name="whole", summary="", factory="camg_training.whole:Whole")
 
     @hookimpl
     def camg_baselines(self):

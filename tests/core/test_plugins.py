@@ -56,7 +56,7 @@ def test_a_plugin_offers_and_builds():
 
 
 def test_every_kind_has_a_hook_of_its_own():
-    assert len({hook for hook, _ in KINDS.values()}) == len(KINDS) == 7
+    assert len({hook for hook, _ in KINDS.values()}) == len(KINDS) == 9
 
 
 def test_a_factory_is_resolved_when_it_is_built(tmp_path, monkeypatch):

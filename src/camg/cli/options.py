@@ -109,6 +109,8 @@ def component_options(*, several: bool) -> Callable[[F], F]:
     def decorate(command: F) -> F:
         for kind, text in (
             ("baseline", "Whole method to start from"),
+            ("recipe", "Training stages"),
+            ("reward", "What the learner trains on"),
             ("sandbox", "Where shell commands run"),
             ("policy", "Model and engine"),
             ("estimator", "Credit assignment"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from camg.config.record import COMPONENT_KINDS, SECTIONS, RunConfig, eval_split, load_cell, train_split
 from camg.config.resolve import DEFAULTS, resolve_config
 from camg.config.rundir import RunDirectory, open_run
+from camg.config.stages import StagePlan, stage_plan
 from camg.config.sweep import expand, parse_axis
 from camg.config.validate import check_run, reasons_against
 
@@ -17,6 +18,7 @@ __all__ = [
     "SECTIONS",
     "RunConfig",
     "RunDirectory",
+    "StagePlan",
     "check_run",
     "eval_split",
     "expand",
@@ -25,5 +27,6 @@ __all__ = [
     "parse_axis",
     "reasons_against",
     "resolve_config",
+    "stage_plan",
     "train_split",
 ]

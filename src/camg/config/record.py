@@ -28,7 +28,7 @@ SECTIONS: Mapping[str, type] = {
 }
 """Sections of the core's own settings. Every field of each is settable as ``section.field``."""
 
-COMPONENT_KINDS = ("memory", "estimator", "policy", "sandbox")
+COMPONENT_KINDS = ("memory", "estimator", "policy", "sandbox", "reward", "recipe")
 """The kinds of which a cell has exactly one; environments may be several."""
 
 
@@ -45,6 +45,8 @@ class RunConfig:
     estimator: str
     policy: str
     sandbox: str
+    reward: str
+    recipe: str
     baseline: str | None = None
     run: RunSettings = RunSettings()
     rollout: RolloutSettings = RolloutSettings()

@@ -21,6 +21,8 @@ DEFAULTS: Mapping[str, str] = {
     "estimator": "response-gae",
     "policy": "pocket",
     "sandbox": "bwrap",
+    "reward": "task",
+    "recipe": "whole",
 }
 """The components of a run that names none: the one place of the core that knows a plugin's name."""
 
@@ -93,6 +95,8 @@ def resolve_config(
         estimator=names["estimator"],
         policy=names["policy"],
         sandbox=names["sandbox"],
+        reward=names["reward"],
+        recipe=names["recipe"],
         run=made["run"],
         rollout=made["rollout"],
         learner=made["learner"],

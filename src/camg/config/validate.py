@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from camg.config.record import RunConfig
+from camg.config.stages import stage_plan
 from camg.errors import BackendUnavailable, ConfigError
 from camg.plugins import Registry
 from camg.specs import resolve
@@ -16,6 +17,7 @@ NOT_ISOLATED = "i_know_this_is_not_isolated"
 def reasons_against(config: RunConfig, registry: Registry) -> list[str]:
     """Every reason why a cell cannot run, the core's first, then those of plugins (``camg_validate_run``)."""
     reasons = [*_policy(config, registry), *_numbers(config, registry), *_sandbox(config, registry)]
+    reasons += _stages(config, registry)
     for found in registry.hook.camg_validate_run(config=config.flat()):
         reasons += [str(reason) for reason in found or ()]
     return reasons
@@ -78,6 +80,16 @@ def _numbers(config: RunConfig, registry: Registry) -> Iterator[str]:
         yield (
             f"run.episodes: expected a multiple of {group}, the group size of the estimator '{config.estimator}', "
             f"got {config.run.episodes}"
+        )
+
+
+def _stages(config: RunConfig, registry: Registry) -> Iterator[str]:
+    plan = stage_plan(config, registry)  # raises what is wrong with the recipe itself
+    idle = [name for name, updates in zip(plan.names, plan.updates(), strict=True) if not updates]
+    if config.run.updates > 0 and idle:
+        yield (
+            f"run.updates: expected at least one update for each stage of the recipe '{config.recipe}' "
+            f"({', '.join(plan.names)}), got {config.run.updates}, which leaves none for {', '.join(idle)}"
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 
 import torch
 from attrs import evolve, frozen
@@ -23,7 +24,8 @@ from camg.learn.measure import Trace, health, per_response_sum, workload
 from camg.learn.packing import microbatches, minibatches
 from camg.learn.reduce import Reduce, alone
 from camg.learn.samples import usable
-from camg.protocols import Estimator
+from camg.learn.shaping import shaped
+from camg.protocols import Estimator, Reward
 from camg.settings import LearnerSettings
 from camg.specs import EstimatorSpec
 from camg.types import Episode, Sampling, UpdateReport
@@ -46,7 +48,9 @@ class Learner:
 
     ``actor`` and ``critic`` keep the contract of :mod:`camg.learn.forward`; ``critic`` may be None when
     ``spec.needs_critic`` is False. ``sampling`` is how the episodes were drawn (default: the whole distribution at
-    temperature 1): log-probs are taken at its temperature.
+    temperature 1): log-probs are taken at its temperature. ``reward`` (called ``reward_name`` in messages): what is
+    trained on in place of the environment's own rewards; None: those. Metrics other than ``return/shaped`` and the
+    estimator's are of the environment's own.
     ``version`` is that of the weights held now: 0 at first, then the number of updates.
     Raises :class:`ConfigError` for a combination that cannot learn, :class:`BackendUnavailable` for a missing device.
     """
@@ -60,6 +64,8 @@ class Learner:
         spec: EstimatorSpec,
         settings: LearnerSettings,
         sampling: Sampling | None = None,
+        reward: Reward | None = None,
+        reward_name: str = "",
         seed: int = 0,
         reduce: Reduce = alone,
     ) -> None:
@@ -67,6 +73,7 @@ class Learner:
         _check(spec, settings, sampling, critic)
         self.spec, self.settings, self.seed, self.reduce = spec, settings, seed, reduce
         self.estimator, self.temperature = estimator, sampling.temperature
+        self.reward, self.reward_name = reward, reward_name
         self.device, self.bf16 = settings.device, settings.precision == "bf16"
         remat = settings.gradient_checkpointing
         self.actor = forward.prepare(actor, self.device, gradient_checkpointing=remat)
@@ -100,7 +107,8 @@ class Learner:
         clock = Clock()
         with clock("samples"):
             used = self._admit(episodes)
-            batch = build(used, no_memory_gradient=self.settings.no_memory_gradient, device=self.device)
+            paid = used if self.reward is None else shaped(used, self.reward, name=self.reward_name)
+            batch = build(paid, no_memory_gradient=self.settings.no_memory_gradient, device=self.device)
         with clock("values"):
             values = self._values(batch)
         with clock("advantages"):
@@ -115,7 +123,7 @@ class Learner:
                 with clock("critic"):
                     for _ in range(self.settings.critic_updates):
                         self._critic_step(batch, goals, members, trace)
-        return self._report(episodes, used, batch, goals, trace, clock)
+        return self._report(episodes, used, paid, batch, goals, trace, clock)
 
     def _admit(self, episodes: Sequence[Episode]) -> list[Episode]:
         """Usable episodes; of a group estimator's only those whose group is whole."""
@@ -267,6 +275,7 @@ class Learner:
         self,
         episodes: Sequence[Episode],
         used: Sequence[Episode],
+        paid: Sequence[Episode],
         batch: Batch,
         goals: Goals,
         trace: Trace,
@@ -285,6 +294,8 @@ class Learner:
         if goals.weights is not None and batch.actor.any():
             kept = goals.weights[batch.actor]
             metrics |= {"importance/mean": float(kept.mean()), "importance/masked": float((kept == 0).float().mean())}
+        if self.reward is not None and paid:
+            metrics["return/shaped"] = fmean(episode.reward for episode in paid)
         metrics["update/empty"] = float(not trace.losses and not trace.overflows)
         self.updates += 1
         self.used.update(episode.id for episode in episodes)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 from attrs import frozen
 
-from camg.config import RunConfig, train_split
+from camg.config import RunConfig, StagePlan, stage_plan, train_split
 from camg.episode.components import Components
 from camg.episode.loop import run_episode
-from camg.errors import UsageError
+from camg.errors import ConfigError, UsageError
 from camg.plugins import Registry
-from camg.protocols import Policy, Sampler, Sandbox, Speaker
+from camg.protocols import Memory, Policy, Sampler, Sandbox, Speaker
 from camg.rollout.schedule import Schedule
 from camg.types import Dispatch, Episode, Sampling, Task
 
@@ -23,19 +23,28 @@ from camg.types import Dispatch, Episode, Sampling, Task
 class Rig:
     """The components of one process, by environment."""
 
-    components: Mapping[str, Components]
+    components: Mapping[str, Components]  # with the memory of the last stage
     sampler: Sampler
     sandbox: Sandbox
     reconciled: int  # what dead workers had left in the sandbox
+    plan: StagePlan
+    memories: Sequence[Memory]  # of each stage
 
     def run(
         self, dispatch: Dispatch, *, label: str, speaker: Speaker | None = None, evaluating: bool = False
     ) -> Episode:
-        """Run one episode. ``speaker``: opened before, for lock-step. Raises :class:`InfrastructureFault`."""
-        parts = attrs.evolve(self.parts(dispatch.env), evaluating=evaluating)
+        """Run one episode, in the stage that its id says (an evaluation: in the last one).
+
+        ``speaker``: opened before, for lock-step. Raises :class:`InfrastructureFault`.
+        """
+        stage = len(self.memories) - 1 if evaluating else self.plan.stage(dispatch.id)
+        parts = attrs.evolve(self.parts(dispatch.env), evaluating=evaluating, memory=self.memories[stage])
         if speaker is not None:
             parts = attrs.evolve(parts, sampler=Reserved(self.sampler, speaker))
-        return run_episode(dispatch, parts, label=f"{label}-{dispatch.id}")
+        episode = run_episode(dispatch, parts, label=f"{label}-{dispatch.id}")
+        if len(self.memories) == 1:
+            return episode
+        return attrs.evolve(episode, meta={**episode.meta, "stage": self.plan.names[stage]})
 
     def open_speaker(self, dispatch: Dispatch) -> Speaker:
         """The speaker that an episode will use. Raises what the environment or the sampler raise."""
@@ -90,16 +99,18 @@ def build_rig(
 
     policy = policy or build("policy", config.policy)
     environments = {env: build("environment", env) for env in config.envs}
-    memory = build("memory", config.memory)
+    plan = stage_plan(config, registry)
+    memories = [registry.build("memory", config.memory, options) for options in plan.memories]
+    dialect = _one_dialect(config, memories)
     sandbox: Sandbox = build("sandbox", config.sandbox)
     reconciled = sandbox.reconcile()
-    if (dialect := getattr(memory, "dialect", None)) is not None:
+    if dialect is not None:
         policy.speak(dialect)
     sampler = policy.sampler(sampling or rollout_sampling(config), weights=weights, lockstep=lockstep)
     components = {
         env: Components(
             environment=environment,
-            memory=memory,
+            memory=memories[-1],
             sampler=sampler,
             codec=policy.codec,
             sandbox=sandbox,
@@ -108,7 +119,19 @@ def build_rig(
         )
         for env, environment in environments.items()
     }
-    return Rig(components, sampler, sandbox, reconciled)
+    return Rig(components, sampler, sandbox, reconciled, plan, memories)
+
+
+def _one_dialect(config: RunConfig, memories: Sequence[Memory]) -> Any:
+    """The memory's own dialect, or None. Raises :class:`ConfigError` if it changes with the stage: a policy has one."""
+    dialects = [getattr(memory, "dialect", None) for memory in memories]
+    names = dict.fromkeys("the policy's" if found is None else found.name for found in dialects)
+    if len(names) > 1:
+        raise ConfigError(
+            f"The recipe '{config.recipe}': Expected one dialect of the memory '{config.memory}' in all stages, got "
+            f"{' and '.join(names)}."
+        )
+    return dialects[-1]
 
 
 def rollout_sampling(config: RunConfig) -> Sampling:

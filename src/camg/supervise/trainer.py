@@ -64,6 +64,8 @@ class LearnerTrainer:
             spec=spec,
             settings=config.learner,
             sampling=rollout_sampling(config),
+            reward=registry.build("reward", config.reward, config.component("reward", config.reward)),
+            reward_name=config.reward,
             seed=config.run.seed,
         )
 
