@@ -2,17 +2,18 @@
 
     python benchmarks/bench_gae.py [--runs 5] [--verl FOLDER_OR_WHEEL]
 
-(a) is the recursion token by token in Python, in the two forms that people write: over the elements of tensors, and over
-lists of numbers (unpacked before and packed after: tensors in, tensors out, as ours). (b) is the function
+(a) is the recursion token by token in Python, in the two forms that are common: over the elements of tensors, and
+over lists of numbers (unpacked before and packed after: tensors in, tensors out, as ours). (b) is the function
 ``compute_gae_advantage_return`` of ``verl.trainer.ppo.core_algos``, a loop over the columns of padded tensors [B, T],
-which also whitens; it is timed with and without that. verl is optional: without it (b) is left out, with a message. The
-function alone is taken out of its source, since the module imports the whole framework, and its whitening is replaced by
-one of the same formula; ``--verl`` names an unpacked package or a wheel.
+which also whitens; it is timed with and without that. verl is optional: without it (b) is left out, with a message.
+The function alone is taken out of its source, since the module imports the whole framework; its whitening is replaced
+by one of the same formula; ``--verl`` names an unpacked package or a wheel.
 
-Runs are interleaved; milliseconds are medians of CPU time in one thread, which other load on the machine changes little
-(the loop over tensors takes many seconds and runs once). All must agree, or the benchmark fails. The exit status is that
-of two promises on full episodes: at least 20 times faster than (a) over tensors, and faster than (b). Over lists (a) is
-far quicker, and no factor of 20 is to be had; its ratio is printed all the same. Ragged episodes have 1 to 4,096 tokens.
+Runs are interleaved; milliseconds are medians of CPU time in one thread, which other load on the machine changes
+little (the loop over tensors takes many seconds, and runs once). All must agree, or the benchmark fails. The exit
+status is that of two promises on full episodes: at least 20 times faster than (a) over tensors, and faster than (b).
+Over lists (a) is far quicker, and no factor of 20 is to be had; its ratio is printed all the same. Ragged episodes
+have 1 to 4,096 tokens.
 """
 
 from __future__ import annotations
