@@ -32,8 +32,8 @@ NOT_REVERSED = "the reverse patch does not give the clean files"
 GOLD_FAILS = "the repair does not pass"
 NO_STATEMENT = "no statement"
 
-AGAIN = 3
-"""Further runs of the files with failing tests: what depends on luck with the bug is in neither list."""
+AGAIN = 2
+"""Further runs of the failing tests: what depends on luck with the bug is in neither list."""
 
 Write = Callable[[Instance, Sequence[Observation]], str]
 """Writes the statement of a task (:mod:`camg_coding.build.model`). Raises :class:`CamgError`."""
@@ -88,9 +88,8 @@ class Trial:
     def _wavering(self, box: Box, result: SuiteResult, seconds: float) -> frozenset[str]:
         """The failing tests that pass in some further run; all of them if one of these does not end."""
         failing, found = frozenset(self._failing(result)), frozenset[str]()
-        files = sorted({test.partition("::")[0] for test in failing})
         for _ in range(AGAIN):
-            again = run_suite(box, self.profile, files, wall_seconds=seconds)
+            again = run_suite(box, self.profile, self._failing(result), wall_seconds=seconds)
             found |= failing & again.passed if again.complete else failing
         return found
 
