@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from camg.protocols import Continue, EpisodeView, Kept, Replace
 from camg.types import Boundary, BoundaryKind, Tool
-from camg.workspace.memory import PassiveSession, summary_prompt
+from camg.workspace.memory import PassiveSession, spoken, summary_prompt
 from camg_compaction.config import CompactionConfig
 
 ABOUT = """\
@@ -90,7 +90,7 @@ class CompactionSession(PassiveSession):
             trained=True,
             slots=int(self._config.slot),
         )
-        return (RESUME_TERSE if terse else RESUME).format(summary=summary.strip())
+        return (RESUME_TERSE if terse else RESUME).format(summary=spoken(summary))
 
 
 def _facts(reminder: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from camg.protocols import EpisodeView, Replace
 from camg.types import Boundary, Tool
-from camg.workspace.memory import PassiveSession, summary_prompt
+from camg.workspace.memory import PassiveSession, spoken, summary_prompt
 from camg_managers.config import AutoSummaryConfig
 
 ASK = """\
@@ -51,6 +51,6 @@ class AutoSummarySession(PassiveSession):
         prompt = summary_prompt(self.view, ASK_TERSE if terse else ASK)
         said = self.view.generate(prompt, limit=self._config.tokens, trained=False)
         tokens = self.view.count(prompt) + len(self.view.codec.encode(said))
-        summary = said.strip().encode("utf-8", "replace")[: self._config.bytes].decode("utf-8", "ignore")
+        summary = spoken(said).encode("utf-8", "replace")[: self._config.bytes].decode("utf-8", "ignore")
         self.record("auto-summary", text=summary, model_calls=1.0, model_tokens=float(tokens))
         return Replace((NOTE_TERSE if terse else NOTE).format(summary=summary))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from camg.protocols import EpisodeView, Replace
 from camg.types import Boundary, Message, Tool
 from camg.workspace.limits import truncate_tokens
-from camg.workspace.memory import PassiveSession
+from camg.workspace.memory import PassiveSession, spoken
 from camg_managers.config import OverwriteConfig
 
 PROMPT = """\
@@ -60,7 +60,7 @@ class OverwriteSession(PassiveSession):
         """Overwrite, then a fresh context with the memory."""
         config, terse = self._config, self.view.codec.terse
         said = self.view.generate(self._prompt(), limit=config.tokens, trained=True, slots=int(config.slot))
-        self._memory = said.strip()
+        self._memory = spoken(said)
         return Replace((NOTE_TERSE if terse else NOTE).format(memory=self._memory))
 
     def _prompt(self) -> list[Message]:

@@ -124,8 +124,13 @@ def summary_prompt(view: EpisodeView, instruction: str, context: Sequence[Messag
     return messages
 
 
+def spoken(text: str) -> str:
+    """What a response says besides its thoughts: neither a closed ``<think>`` block nor one that was cut off."""
+    return text.rpartition("</think>")[2].partition("<think>")[0].strip()
+
+
 def _texts(arguments: Any) -> list[str]:
     return [str(value) for value in arguments.values()]
 
 
-__all__ = ["FileSession", "PassiveSession", "summary_prompt"]
+__all__ = ["FileSession", "PassiveSession", "spoken", "summary_prompt"]

@@ -175,6 +175,16 @@ def test_whatever_the_policy_says_is_no_more_than_a_note(box, name, said):
         assert isinstance(getattr(plan, "note", ""), str)
 
 
+@pytest.mark.parametrize("name", ["compaction", "auto-summary", "overwrite"])
+@pytest.mark.parametrize(
+    "said", ["<think>my plan</think>\nthe facts", "my plan</think> the facts", "the facts<think>my plan"]
+)
+def test_thoughts_do_not_cross(box, name, said):
+    note = ALL[name]().open(Crowded(box, said=said)).at_boundary(PRESSURE).note
+    assert "the facts" in note
+    assert "plan" not in note
+
+
 def test_credit_and_estimator_go_together():
     def reasons(credit, estimator):
         key = "memory:compaction" if estimator == "compaction" else "compaction"
