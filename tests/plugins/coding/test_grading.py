@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 
@@ -194,7 +195,10 @@ while True:
 CUT_SHORT = {
     "exits without a word": ("import os\nos._exit(0)", "ended early, with status 0"),
     "exits from a test": ("def test_b():\n    import os\n    os._exit(0)", "ended early, with status 0"),
-    "leaves pytest": ("import pytest\ndef test_b():\n    pytest.exit('done', returncode=0)", "are missing"),
+    "leaves pytest": (
+        "import pytest\ndef test_b():\n    pytest.exit('done', returncode=0)",
+        "are missing|does not fit",
+    ),  # canaries by chance
     "interrupts": ("def test_b():\n    raise KeyboardInterrupt", "interrupted"),
     "dies of a signal": ("def test_b():\n    import os\n    os.kill(os.getpid(), 9)", "killed by signal 9"),
     "floods": ("import os\nfds = [int(n) for n in os.listdir('/proc/self/fd')]\n" + FLOOD, "a flood"),
@@ -205,7 +209,7 @@ CUT_SHORT = {
 def test_a_run_that_is_cut_short_is_not_complete(suite, source, reason):
     result = suite({"tests/test_a.py": "def test_a():\n    pass\n", "tests/test_b.py": source + "\n"})
     assert not result.complete
-    assert reason in result.reason
+    assert re.search(reason, result.reason)
     assert result.passed == frozenset()
 
 
