@@ -18,7 +18,7 @@ SOURCES = sorted(
     if "__pycache__" not in path.parts and not any(path.is_relative_to(ROOT / data) for data in DATA)
 )
 LONGEST = 350
-CONTRACT = {"src/camg/types.py": 460, "src/camg/protocols.py": 480}
+CONTRACT = {"src/camg/types.py": 440, "src/camg/protocols.py": 480}
 """The records and the protocols: each in one place, since whoever writes a plugin reads them whole."""
 
 

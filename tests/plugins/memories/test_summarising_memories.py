@@ -93,9 +93,11 @@ def test_a_shop_task_is_solved_through_a_summary(name, habit, slots, trained):
 
 
 @pytest.mark.parametrize("name", ["sliding-window", "none"])
-def test_what_keeps_nothing_solves_nothing_beyond_the_first_session(name):
-    episode = solve(ALL[name](), AnswerHabit())
-    assert not episode.outcome.complete or len(episode.replacements) == 0
+def test_what_keeps_nothing_is_left_to_guess_beyond_the_first_session(name):
+    """The first session says what is wanted; of four listings each later one is right by luck once in four."""
+    episodes = [solve(ALL[name](), AnswerHabit(), index=index) for index in range(8)]
+    assert all(episode.replacements for episode in episodes), "the first session was solved, and crossed"
+    assert sum(episode.outcome.complete for episode in episodes) <= 2
 
 
 def test_compaction_keeps_as_many_steps_as_fit(box):
