@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 
 from attrs import evolve, field, frozen
 
@@ -32,8 +34,9 @@ NOT_REVERSED = "the reverse patch does not give the clean files"
 GOLD_FAILS = "the repair does not pass"
 NO_STATEMENT = "no statement"
 
-AGAIN = 2
-"""Further runs of the failing tests: what depends on luck with the bug is in neither list."""
+AGAIN, AGAIN_BY_LUCK = 1, 3
+"""Further runs of the failing tests, also where the project draws lots: what wavers with the bug is in neither list."""
+_LUCK = re.compile(r"\b(random|secrets|uuid\d?|urandom|shuffle)\b")
 
 Write = Callable[[Instance, Sequence[Observation]], str]
 """Writes the statement of a task (:mod:`camg_coding.build.model`). Raises :class:`CamgError`."""
@@ -48,8 +51,16 @@ class Trial:
     pool: Pool
     seed: int
     write: Write | None = None  # None: the template
+    again: int = field(init=False)  # further runs of failing tests
     _lock: threading.Lock = field(factory=threading.Lock, init=False)
     _gold: dict[tuple[str, ...], Future[SuiteResult]] = field(factory=dict, init=False)
+
+    @again.default
+    def _again(self) -> int:
+        roots = [self.tasks.tree(self.profile) / root for root in self.profile.roots]
+        files = [file for root in roots for name in self.profile.packages for file in _sources(root / name)]
+        luck = any(_LUCK.search(file.read_text(encoding="utf-8", errors="replace")) for file in files)
+        return AGAIN_BY_LUCK if luck else AGAIN
 
     def hold(self, bug: Bug) -> Outcome:
         """Try one bug. Raises :class:`InfrastructureFault` if no box can be had."""
@@ -88,7 +99,7 @@ class Trial:
     def _wavering(self, box: Box, result: SuiteResult, seconds: float) -> frozenset[str]:
         """The failing tests that pass in some further run; all of them if one of these does not end."""
         failing, found = frozenset(self._failing(result)), frozenset[str]()
-        for _ in range(AGAIN):
+        for _ in range(self.again):
             again = run_suite(box, self.profile, self._failing(result), wall_seconds=seconds)
             found |= failing & again.passed if again.complete else failing
         return found
@@ -183,3 +194,9 @@ class Trial:
         start = workspace(self.tasks, self.profile, self.tasks.tree(self.profile))
         with self.pool.opened(start, limits=grading_limits(self.profile.timeout)) as box:
             return run_suite(box, self.profile, files)
+
+
+def _sources(package: Path) -> list[Path]:
+    """The Python files of a package, or of the module of that name."""
+    module = package.with_suffix(".py")
+    return [module] if module.is_file() else sorted(package.rglob("*.py"))
