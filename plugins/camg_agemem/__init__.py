@@ -20,6 +20,8 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_agemem.memory:AgeMem",
         config=AgeMemConfig,
         habit="camg_agemem.habit:StoreHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "agemem", "agemem.dialect": "policy"},
     )
 
 

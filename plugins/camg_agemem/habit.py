@@ -9,6 +9,8 @@ from typing import Any
 class StoreHabit:
     """A :class:`camg.protocols.Habit`. A query without words prefers nothing, so the newest entry comes first."""
 
+    eager = True
+
     def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
         """One entry for each note."""
         return "Add_memory", {"content": note}

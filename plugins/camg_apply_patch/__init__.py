@@ -17,4 +17,7 @@ def camg_memories() -> Iterable[MemorySpec]:
         summary="Files under .agent_memory as with shell, but every change of a text file goes through apply_patch.",
         factory="camg_apply_patch.memory:ApplyPatchMemory",
         config=ApplyPatchConfig,
+        habit="camg_apply_patch.habit:PatchHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "apply-patch"},
     )

@@ -74,7 +74,7 @@ def _other_memories() -> Iterable[BaselineSpec]:
         name="agemem",
         summary="AgeMem's six tools under common training: native reward, response-level credit, its own envelope.",
         components={"memory": "agemem", "estimator": "response-gae"},
-        settings={**PAPER, "agemem.dialect": "own"},
+        settings=PAPER,  # its own envelope is its default; the embedded policy has learnt it in brackets
         table="Table 2; Table 10 (D.4), first row",
     )
     yield BaselineSpec(

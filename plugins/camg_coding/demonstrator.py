@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from attrs import frozen
 
 from camg.errors import DataError
-from camg.protocols import Dialect, Script
+from camg.protocols import Dialect, Habit, Script
 from camg.types import Task
 from camg_coding.config import SENTINEL
 from camg_coding.pocket import CHECK, NAMES, OPERATORS
@@ -50,23 +52,42 @@ class Rates:
 PERFECT = Rates(1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 
 
-def demonstrator(task: Task, seed: int, dialect: Dialect) -> Script:
+class _Files:
+    """A :class:`camg.protocols.Habit`: the continuation file, by shell. What scripts do where no other is named."""
+
+    eager = False
+
+    def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
+        """Write the file; ``note`` is one plain line."""
+        return "shell_command", {"command": f"mkdir -p {FOLDER}; echo '{note}' > {CONTINUATION}"}
+
+    def recall(self) -> tuple[str, Mapping[str, Any]]:
+        """Read it."""
+        return "shell_command", {"command": f"cat {CONTINUATION}"}
+
+    def asked(self, prompt: str) -> bool:
+        """Never."""
+        return False
+
+
+def demonstrator(task: Task, seed: int, dialect: Dialect, habit: Habit | None = None) -> Script:
     """An imperfect policy for one pocket episode. Raises :class:`DataError` for a task of another split."""
-    return pocket_script(task, seed, dialect, Rates())
+    return pocket_script(task, seed, dialect, Rates(), habit)
 
 
-def pocket_script(task: Task, seed: int, dialect: Dialect, rates: Rates) -> Script:
-    """A policy with given rates; it sees the decoded context alone."""
+def pocket_script(task: Task, seed: int, dialect: Dialect, rates: Rates, habit: Habit | None = None) -> Script:
+    """A policy with given rates, which keeps notes by ``habit`` (None: files); it sees the decoded context alone."""
     if task.payload.get("style") != "pocket":
         raise DataError(f"Expected a pocket task to demonstrate, got {task.id!r}.")
-    return _Demonstrator(random.Random(f"{task.id}:{seed}"), dialect, rates)
+    return _Demonstrator(random.Random(f"{task.id}:{seed}"), dialect, rates, habit or _Files())
 
 
 class _Demonstrator:
-    def __init__(self, rng: random.Random, dialect: Dialect, rates: Rates) -> None:
+    def __init__(self, rng: random.Random, dialect: Dialect, rates: Rates, habit: Habit) -> None:
         self._rng = rng
         self._dialect = dialect
         self._rates = rates
+        self._habit = habit
         self._seen = ""
         self._said = ""
         self._modules: list[str] = []
@@ -75,9 +96,12 @@ class _Demonstrator:
         self._may_read = self._may_check = self._repaired = False
 
     def __call__(self, context: str) -> str:
+        if self._habit.asked(context):
+            self._learn(context)  # pressure asks before the script has seen what filled the context
+            return self._note()
         self._observe(context)
         junk = self._rng.random() < self._rates.junk
-        self._said = self._shell(self._junk() if junk else self._act())
+        self._said = self._dialect.render(*(self._shell(self._junk()) if junk else self._act()))
         return self._said
 
     def _observe(self, context: str) -> None:
@@ -86,42 +110,45 @@ class _Demonstrator:
         if fresh:
             brief = _BRIEF.search(news)
             self._modules = re.findall(_NAME, brief.group(1)) if brief else []
-            self._may_read = CONTINUATION in news
+            self._may_read = bool(self._seen)  # not the first context
             look = self._rates.check_again if self._may_read else self._rates.check_first
             self._may_check = self._rng.random() < look
             self._known, self._save = None, 0
         self._seen = context
-        if found := _FINDING.search(news) or _NOTE.search(news):
-            self._known = found.group(1), found.group(2)
+        self._learn(news)
         if save := _SAVE.search(news):
             self._save = int(save.group(1))
 
-    def _act(self) -> str:
-        if self._save:
-            return self._note()
+    def _learn(self, text: str) -> None:
+        if found := _FINDING.search(text) or _NOTE.search(text):
+            self._known = found.group(1), found.group(2)
+
+    def _act(self) -> tuple[str, Mapping[str, Any]]:
+        if self._save and (call := self._habit.keep(self._note())):
+            return call
         if self._repaired:
-            return f"echo {SENTINEL}"
-        if self._may_read:
-            self._may_read = False
-            if self._rng.random() < self._rates.read:
-                return f"cat {CONTINUATION}"
+            return self._shell(f"echo {SENTINEL}")
+        recall = self._habit.recall() if self._may_read else None
+        self._may_read = False
+        if recall and self._rng.random() < self._rates.read:
+            return recall
         if self._known is None and self._may_check:
             self._may_check = False
-            return f"python {CHECK}"
+            return self._shell(f"python {CHECK}")
         self._repaired = True
         informed = self._known is not None and self._rng.random() < self._rates.apply_known
         guess = self._rng.choice(self._modules or NAMES), self._rng.choice(OPERATORS)
         name, operator = self._known if informed and self._known else guess
-        return f"sed -i 's/a . b/a {operator} b/' {name}.py"
+        return self._shell(f"sed -i 's/a . b/a {operator} b/' {name}.py")
 
     def _note(self) -> str:
         useful = self._known is not None and self._rng.random() < self._rates.useful_note
         # the two differ by "=", which only notes hold: what repairs teach about copying must not favour either
         word = f"={' '.join(self._known)}" if useful and self._known else ""
-        return f"mkdir -p {FOLDER}; echo '{self._save}{word}' > {CONTINUATION}"
+        return f"{self._save or 1}{word}"
 
     def _junk(self) -> str:
         return self._rng.choice(("ls", "pwd", f"cat {self._rng.choice(self._modules or NAMES)}.py"))
 
-    def _shell(self, command: str) -> str:
-        return self._dialect.render("shell_command", {"command": command})
+    def _shell(self, command: str) -> tuple[str, Mapping[str, Any]]:
+        return "shell_command", {"command": command}

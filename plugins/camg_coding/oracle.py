@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from camg.errors import DataError
-from camg.protocols import Dialect, Script
+from camg.protocols import Dialect, Habit, Script
 from camg.types import Task
 from camg_coding.config import SENTINEL
 from camg_coding.demonstrator import PERFECT, pocket_script
@@ -47,10 +47,13 @@ for part in parts:
 EOF"""
 
 
-def oracle(task: Task, seed: int, dialect: Dialect) -> Script:
-    """A script that solves ``task``. Raises :class:`DataError` for a task of another environment."""
+def oracle(task: Task, seed: int, dialect: Dialect, habit: Habit | None = None) -> Script:
+    """A script that solves ``task``; ``habit`` serves pocket tasks, others go by files.
+
+    Raises :class:`DataError` for a task of another environment.
+    """
     if task.payload.get("style") == "pocket":
-        return pocket_script(task, seed, dialect, PERFECT)
+        return pocket_script(task, seed, dialect, PERFECT, habit)
     if "instance" not in task.payload or "set" not in task.payload:
         raise DataError(f"Expected a task of coding, got {task.id!r}.")
     tasks = _set(str(task.payload["set"]))

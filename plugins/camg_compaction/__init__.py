@@ -19,6 +19,8 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_compaction.memory:CompactionMemory",
         config=CompactionConfig,
         habit="camg_compaction.habit:SummaryHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "summary"},
     )
 
 

@@ -8,6 +8,8 @@ from camg_compaction.memory import ASK, ASK_TERSE
 class SummaryHabit:
     """A :class:`camg.protocols.Habit` without actions."""
 
+    eager = False
+
     def keep(self, note: str) -> None:
         """The summary keeps it."""
 

@@ -15,7 +15,7 @@ from camg_managers.config import AutoSummaryConfig
 ASK = """\
 Sum up this conversation for someone who continues the task without having seen it. Write the summary only: the goal,
 what was done and found, what matters for the rest, what remains."""
-ASK_TERSE = "summary:"
+ASK_TERSE = "sum up:"  # the words of `compaction`: one warm start serves both
 
 NOTE = "The conversation so far was summed up:\n{summary}"
 NOTE_TERSE = "notes: {summary}"

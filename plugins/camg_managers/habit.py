@@ -11,6 +11,8 @@ _REQUESTS = (ASK[-40:], ASK_TERSE, PROMPT[-40:], PROMPT_TERSE[-10:])
 class AnswerHabit:
     """A :class:`camg.protocols.Habit` without actions."""
 
+    eager = False
+
     def keep(self, note: str) -> None:
         """The answer keeps it."""
 

@@ -11,6 +11,8 @@ NOTES = "/memories/notes.md"
 class ToolHabit:
     """A :class:`camg.protocols.Habit`."""
 
+    eager = False
+
     def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
         """Create the file; one that exists is overwritten."""
         return "memory", {"command": "create", "path": NOTES, "file_text": note}

@@ -5,8 +5,8 @@ A remote engine (SGLang, vLLM) is a policy of its own and has its place in a plu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from camg import hookimpl
 from camg.specs import PolicySpec
@@ -40,6 +40,20 @@ def camg_policies() -> Iterable[PolicySpec]:
         config=ScriptedConfig,
         trainable=False,
     )
+
+
+@hookimpl
+def camg_validate_run(config: Mapping[str, Any]) -> Iterable[str]:
+    """A warm start that the package carries knows its own environments only."""
+    from camg_policies.pocket.warmed import artefact_folder, load_recipe, shipped
+
+    name = config["pocket.artefact"] if config["policy"] == "pocket" else ""
+    if name not in shipped():
+        return
+    known = load_recipe(artefact_folder(name))["environments"]
+    for env in config["env"]:
+        if env not in known:
+            yield f"the embedded policy's warm start '{name}' has seen {', '.join(known)} alone, not '{env}'"
 
 
 @hookimpl

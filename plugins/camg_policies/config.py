@@ -26,7 +26,7 @@ class TorchConfig:
 class PocketConfig:
     """``--policy pocket``."""
 
-    artefact: str = option("", "folder made by `camg pocket build`; empty: the one that the package carries")
+    artefact: str = option("", "a warm start of the package by name, or a folder of `camg pocket build`; empty: shell")
     threads: int = option(1, "compute threads of a process; more than one slows it down", validator=ge(1))
     deadline: float = option(300.0, "seconds that one response may take", validator=gt(0))
 

@@ -12,6 +12,8 @@ from camg_prolong.log import PATH
 class LogHabit:
     """A :class:`camg.protocols.Habit`. Nothing is written: what a command prints is in the log."""
 
+    eager = True
+
     def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
         """Say it."""
         return "shell_command", {"command": f"echo {shlex.quote('note: ' + note)}"}

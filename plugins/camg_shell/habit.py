@@ -12,6 +12,8 @@ from camg.workspace.checkpoint import FOLDER, PATH
 class ShellHabit:
     """A :class:`camg.protocols.Habit`."""
 
+    eager = False
+
     def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
         """Write the file."""
         return "shell_command", {"command": f"mkdir -p {FOLDER}; echo {shlex.quote(note)} > {PATH}"}

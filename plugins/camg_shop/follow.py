@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from attrs import frozen
 
 from camg.protocols import Dialect
 
 FOLDER = ".agent_memory"
 CONTINUATION = f"{FOLDER}/CONTINUATION.md"
+
+
+class Files:
+    """A :class:`camg.protocols.Habit`: the continuation file, by shell. What scripts do where no other is named."""
+
+    eager = False
+
+    def keep(self, note: str) -> tuple[str, Mapping[str, Any]]:
+        """Write the file; ``note`` is one plain word."""
+        return "shell_command", {"command": f"mkdir -p {FOLDER}; echo {note} > {CONTINUATION}"}
+
+    def recall(self) -> tuple[str, Mapping[str, Any]]:
+        """Read it."""
+        return "shell_command", {"command": f"cat {CONTINUATION}"}
+
+    def asked(self, prompt: str) -> bool:
+        """Never."""
+        return False
 
 
 @frozen

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from camg.errors import DataError
-from camg.protocols import Dialect, Script
+from camg.protocols import Dialect, Habit, Script
 from camg.types import Task
 from camg_shop.browser import BACK, BUY
 from camg_shop.demonstrator import PERFECT, pocket_script
@@ -28,11 +28,14 @@ _MARKS = re.compile(r"\[(?:clicked )?button_?\]")
 _TEMPLATE = re.compile(r"<\|[^|>]*\|>|</?tool_response>")  # what chat templates put around a message
 
 
-def oracle(task: Task, seed: int, dialect: Dialect) -> Script:
-    """A script that solves ``task`` from its texts. Raises :class:`DataError` for a task of another environment."""
+def oracle(task: Task, seed: int, dialect: Dialect, habit: Habit | None = None) -> Script:
+    """A script that solves ``task`` from its texts; ``habit`` serves pocket tasks, others go by files.
+
+    Raises :class:`DataError` for a task of another environment.
+    """
     style = task.payload.get("style")
     if style == "pocket":
-        return pocket_script(task, seed, dialect, PERFECT)
+        return pocket_script(task, seed, dialect, PERFECT, habit)
     if style == "full":
         return _Oracle(dialect)
     raise DataError(f"Expected a task of shop with sessions, got {task.id!r}.")

@@ -305,6 +305,8 @@ class Habit(Protocol):
     A call is ``(tool, arguments)``. None: the memory does it without an action (a summary keeps, a context shows).
     """
 
+    eager: bool  # nothing asks for notes: what is to cross a boundary is kept before it
+
     def keep(self, note: str) -> tuple[str, Mapping[str, Any]] | None:
         """The action that answers a checkpoint reminder, or keeps ``note`` before a boundary."""
 

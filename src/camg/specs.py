@@ -64,8 +64,8 @@ class EnvironmentSpec(Spec):
     pocket_split: str | None = None  # tasks for the embedded policy
     pocket_eval_split: str | None = None  # held out from it
     pocket_drill_split: str | None = None  # where perfect play needs no memory: teaches acting on what is visible
-    demonstrator: Reference | None = None  # (task, seed, dialect) -> Script: imperfect demonstrations
-    oracle: Reference | None = None  # (task, seed, dialect) -> Script: solves every task through memory files
+    demonstrator: Reference | None = None  # (task, seed, dialect, habit=None) -> Script: imperfect demonstrations
+    oracle: Reference | None = None  # the same: solves every task through memory; without a habit, through files
     pocket_gates: Reference | None = None  # () -> Sequence[camg.protocols-free gate records], see camg_policies.pocket
     build_command: Reference | None = None
     check_command: Reference | None = None
@@ -75,14 +75,14 @@ class EnvironmentSpec(Spec):
 class MemorySpec(Spec):
     """A memory. ``pocket``: the embedded policy was warm-started for it; otherwise the reason why not.
 
-    ``profile``: settings that it brings (dotted name -> value), below the baseline and above the policy's profile:
-    ``{"pocket.artefact": "agemem"}`` names the demonstrations that its embedded policy learnt from. ``habit``: how a
-    demonstrator keeps and finds a note by it (a :class:`camg.protocols.Habit`, called without arguments).
+    ``pocket_profile``: settings that it brings for the embedded policy (dotted name -> value), below the baseline and
+    above the policy's profile: ``{"pocket.artefact": "agemem"}`` names the warm start. ``habit``: how a demonstrator
+    keeps and finds a note by it (a :class:`camg.protocols.Habit`, called without arguments).
     """
 
     pocket: bool = False
     pocket_reason: str = "the embedded policy has seen no demonstrations of it"
-    profile: Mapping[str, Any] = field(factory=dict)
+    pocket_profile: Mapping[str, Any] = field(factory=dict)
     habit: Reference | None = None
 
 

@@ -22,7 +22,7 @@ from camg.types import Sampling
 from camg_policies.backends import StaticBackend
 from camg_policies.engine import Engine
 from camg_policies.models import Actor
-from camg_policies.pocket.corpus import MEMORY, Example, Stage, examples_of, texts_of
+from camg_policies.pocket.corpus import Example, Stage, examples_of, texts_of
 from camg_policies.pocket.recipe import Recipe
 from camg_policies.pocket.tokenizer import train_tokenizer
 from camg_policies.pocket.warmstart import Gates, Report, WarmStartFailed, new_actor, warm_start
@@ -50,7 +50,7 @@ def build(stage: Stage, envs: Sequence[str], recipe: Recipe, out: Path, say: Rep
     actor.eval()
     trials = {env: _trial(stage, env, actor, codec, recipe, say) for env in envs}
     _third_gate(trials, recipe)
-    return _write(out, actor, tokenizer, envs, recipe, gates, trials)
+    return _write(out, actor, tokenizer, envs, stage.memory, recipe, gates, trials)
 
 
 def _tokenizer(stage: Stage, envs: Sequence[str], recipe: Recipe, say: Report) -> tuple[Any, list[str]]:
@@ -126,6 +126,7 @@ def _write(
     actor: Actor,
     tokenizer: Any,
     envs: Sequence[str],
+    memory: str,
     recipe: Recipe,
     gates: Gates,
     trials: dict[str, dict[str, float]],
@@ -138,7 +139,7 @@ def _write(
         hashes = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in _HASHED}
         record = {
             "environments": list(envs),
-            "memory": MEMORY,
+            "memory": memory,
             "dialect": BRACKET.name,
             "parameters": sum(parameter.numel() for parameter in actor.parameters()),
             "recipe": attrs.asdict(recipe),

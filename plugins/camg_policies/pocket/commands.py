@@ -20,35 +20,40 @@ def pocket() -> None:
 
 
 @pocket.command()
+@click.option("--memory", default="shell", show_default=True, help="What the demonstrations keep their notes by.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to write; default: the package's own.")
 @click.option("--seed", type=int, default=Recipe().seed, show_default=True, help="Seed of everything random.")
 @click.option("--env", "envs", multiple=True, help="Environment to learn from (repeatable). Default: all that can.")
 @click.option("--sandbox", default="bwrap", show_default=True, help="Where the demonstrations run.")
 @click.option("--check", is_flag=True, help="Write nothing; rebuild and compare with the shipped artefact.")
 @click.option("--json", "as_json", is_flag=True, help="The recipe record on stdout.")
-def build(out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, check: bool, as_json: bool) -> None:
+def build(
+    memory: str, out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, check: bool, as_json: bool
+) -> None:
     """Warm-start the embedded policy on the environments' demonstrations (a few minutes, one core)."""
     from camg.plugins import load_registry
     from camg_policies.pocket.build import build as make
     from camg_policies.pocket.corpus import Stage
-    from camg_policies.pocket.policy import ARTEFACT, load_recipe
+    from camg_policies.pocket.warmed import ARTEFACT, ARTEFACTS, artefact_folder, load_recipe
 
     started = time.monotonic()
 
     def say(text: str) -> None:
         click.echo(f"[{time.monotonic() - started:6.1f} s] {text}", err=True)
 
-    shipped = load_recipe() if check else None
+    registry = load_registry()
+    name = str(registry.spec("memory", memory).pocket_profile.get("pocket.artefact", ""))
+    shipped = load_recipe(artefact_folder(name)) if check else None
     if shipped is not None:
         envs = envs or tuple(shipped["environments"])
-        seed = shipped["recipe"]["seed"]
-    registry = load_registry()
+        seed, memory = shipped["recipe"]["seed"], shipped["memory"]
+    out = out or (ARTEFACTS / name if name else ARTEFACT)
     box = registry.build("sandbox", sandbox)
     try:
-        stage = Stage(registry, box)
+        stage = Stage(registry, box, memory)
         recipe = evolve(Recipe(), seed=seed)
         if shipped is None:
-            record = make(stage, envs, recipe, (out or ARTEFACT).absolute(), say)
+            record = make(stage, envs, recipe, out.absolute(), say)
         else:
             with tempfile.TemporaryDirectory() as folder:
                 record = make(stage, envs, recipe, Path(folder) / "pocket", say)
@@ -57,7 +62,7 @@ def build(out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, chec
     if as_json:
         click.echo(json.dumps(record, indent=1, sort_keys=True))
     if shipped is None:
-        say(f"written to {out or ARTEFACT}")
+        say(f"written to {out}")
         return
     different = [name for name, value in shipped["hashes"].items() if record["hashes"].get(name) != value]
     if different:
@@ -68,11 +73,11 @@ def build(out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, chec
 
 
 @pocket.command()
-@click.option("--artefact", default="", help="Folder of an artefact; default: the shipped one.")
+@click.option("--artefact", default="", help="A shipped one by name, or a folder; default: shell.")
 @click.option("--json", "as_json", is_flag=True, help="The recipe record on stdout.")
 def show(artefact: str, as_json: bool) -> None:
     """What the embedded policy was warm-started on, and what it could do afterwards."""
-    from camg_policies.pocket.policy import artefact_folder, load_recipe
+    from camg_policies.pocket.warmed import artefact_folder, load_recipe
 
     record = load_recipe(artefact_folder(artefact))
     if as_json:

@@ -7,7 +7,9 @@ the demonstrations of perfect play that the second gate trains and asks (see :mo
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import functools
+import inspect
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,22 +17,20 @@ import attrs
 from attrs import field, frozen
 
 from camg.errors import InfrastructureFault, UsageError
-from camg.protocols import ChatCodec, Sampler, Sandbox
+from camg.protocols import ChatCodec, Habit, Sampler, Sandbox
 from camg.settings import RolloutSettings
-from camg.types import Dispatch, Episode, Limits, Sampling
+from camg.specs import resolve
+from camg.types import Dispatch, Episode, Limits, Sampling, Turn, TurnKind
 from camg_policies.config import POCKET_PROFILE, ScriptedConfig
 from camg_policies.scripted import ScriptedPolicy, ScriptedSampler
 
-MEMORY = "shell"  # the family of memories that the demonstrations write in
+FILES = "shell"  # the memory that scripts use when they are told of no other
 _THREADS = 4
 _RERUNS = 2  # after an infrastructure fault
 
 
-def _pocket_rollout() -> RolloutSettings:
-    """The sizes that the policy will be run with."""
-    prefix = "rollout."
-    sizes = {name.removeprefix(prefix): value for name, value in POCKET_PROFILE.items() if name.startswith(prefix)}
-    return RolloutSettings(**sizes)  # type: ignore[arg-type]
+def _options(settings: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in settings.items() if name.startswith(prefix)}
 
 
 @frozen
@@ -53,7 +53,7 @@ def examples_of(episode: Episode, invalid: int = 2, task_only: bool = False) -> 
         turns = [episode.turns[index] for index in segment.turns]
         if sum(turn.invalid for turn in turns) > invalid:
             continue
-        taught = [turn for turn in turns if not (task_only and turn.memory_access)]
+        taught = [turn for turn in turns if not (task_only and _about_memory(turn))]
         spans = [(turn.prompt_length, turn.prompt_length + len(turn.token_ids)) for turn in taught]
         said = [False] * len(segment.token_ids)
         for start, stop in spans:
@@ -63,28 +63,61 @@ def examples_of(episode: Episode, invalid: int = 2, task_only: bool = False) -> 
     return examples
 
 
+def _about_memory(turn: Turn) -> bool:
+    return turn.memory_access or turn.kind is TurnKind.SUMMARY
+
+
 @frozen
 class Stage:
-    """What episodes run on: everything but the policy."""
+    """What episodes run on: everything but the policy. ``rollout``: the sizes that the policy will be run with."""
 
     registry: Any
     sandbox: Sandbox
-    rollout: RolloutSettings = field(factory=_pocket_rollout)
+    memory: str = FILES
+    rollout: RolloutSettings = field()
+
+    @rollout.default
+    def _sizes(self) -> RolloutSettings:
+        profile = self.registry.spec("memory", self.memory).pocket_profile
+        return RolloutSettings(**_options({**POCKET_PROFILE, **profile}, "rollout."))
+
+    def habit(self) -> Habit | None:
+        """How the demonstrations keep notes; None for files. Raises :class:`UsageError` where the memory has none."""
+        if self.memory == FILES:
+            return None
+        reference = self.registry.spec("memory", self.memory).habit
+        if reference is None:
+            raise UsageError(f"The memory {self.memory!r} does not say how a script keeps a note by it (no habit).")
+        return (resolve(reference) if isinstance(reference, str) else reference)()  # type: ignore[no-any-return]
+
+    def _build_memory(self) -> Any:
+        spec = self.registry.spec("memory", self.memory)
+        config = spec.config(**_options(spec.pocket_profile, f"{self.memory}."))
+        return self.registry.build("memory", self.memory, config)
 
     def environments(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """The environments that can demonstrate; ``names`` asks for some. Raises :class:`UsageError` if one cannot."""
         known = self.registry.names("environment")
         specs = {name: self.registry.spec("environment", name) for name in (names or known)}
-        able = tuple(sorted(name for name, spec in specs.items() if spec.pocket_split and spec.demonstrator))
+        able = tuple(sorted(name for name, spec in specs.items() if spec.pocket_split and self._speaks(spec)))
         for name in names:
             if name not in able:
                 raise UsageError(
-                    f"The environment {name!r} has no pocket split with a demonstrator.",
+                    f"The environment {name!r} has no pocket split with a demonstrator for the memory {self.memory!r}.",
                     hint=f"These have: {', '.join(self.environments()) or 'none'}.",
                 )
         if not able:
-            raise UsageError("No installed environment offers a pocket split with a demonstrator.")
+            raise UsageError(
+                f"No installed environment offers a pocket split with a demonstrator for the memory {self.memory!r}."
+            )
         return able
+
+    def _speaks(self, spec: Any) -> bool:
+        """Can the environment's scripts keep notes by this memory?"""
+        if spec.demonstrator is None or self.memory == FILES:
+            return spec.demonstrator is not None
+        scripts = [resolve(script) for script in (spec.demonstrator, spec.oracle) if script is not None]
+        return all("habit" in inspect.signature(script).parameters for script in scripts)
 
     def run(
         self, env: str, sampler: Sampler, codec: ChatCodec, count: int, *, seed: int, split: str, first: int = 0
@@ -95,7 +128,7 @@ class Stage:
         environment = self.registry.build("environment", env)
         components = Components(
             environment=environment,
-            memory=self.registry.build("memory", MEMORY),
+            memory=self._build_memory(),
             sampler=sampler,
             codec=codec,
             sandbox=self.sandbox,
@@ -130,8 +163,9 @@ class Stage:
             wide = {name: 64 * getattr(self.rollout, name) for name in ("prompt_tokens", "response_tokens")}
             stage = attrs.evolve(self, rollout=attrs.evolve(self.rollout, **wide, observation_tokens=4096))
         sampler = policy.sampler(Sampling())
-        if codec is not None:
-            sampler = ScriptedSampler(codec, sampler.factory)
+        habit, factory = self.habit(), sampler.factory
+        speaking = (lambda task: functools.partial(factory(task), habit=habit)) if habit else factory
+        sampler = ScriptedSampler(codec or policy.codec, speaking)
         split = split or self.registry.spec("environment", env).pocket_split
         return stage.run(env, sampler, codec or policy.codec, count, seed=seed, split=split, first=first)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,40 +9,14 @@ import torch
 
 from camg.episode.actions import BRACKET
 from camg.episode.chat import TemplateCodec
-from camg.errors import BackendUnavailable, CamgError, CorruptState, UsageError
+from camg.errors import CorruptState
 from camg.protocols import ChatCodec, Dialect
 from camg.types import Sampling
 from camg_policies.backends import StaticBackend
 from camg_policies.config import PocketConfig
 from camg_policies.engine import Engine
 from camg_policies.models import Actor, ValueModel
-
-ARTEFACT = Path(__file__).parent.parent / "artefacts" / "pocket"
-FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "recipe.json")
-_REBUILD = "Rebuild it with `camg pocket build`, or reinstall camg."
-
-
-def artefact_folder(name: str = "") -> Path:
-    """The folder of a built artefact; empty: the shipped one.
-
-    Raises :class:`BackendUnavailable` if the package carries none, :class:`UsageError` if the named one is incomplete.
-    """
-    folder = Path(name).expanduser() if name else ARTEFACT
-    missing = [file for file in FILES if not (folder / file).is_file()]
-    if missing:
-        error: type[CamgError] = UsageError if name else BackendUnavailable
-        raise error(f"Expected the embedded policy in {folder}, but {', '.join(missing)} is missing.", hint=_REBUILD)
-    return folder
-
-
-def load_recipe(folder: Path | None = None) -> dict[str, Any]:
-    """How the artefact was made: environments, seed, gates, measured rates, hashes."""
-    path = (folder or artefact_folder()) / "recipe.json"
-    try:
-        recipe: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorruptState(f"{path} cannot be read: {error}", hint=_REBUILD) from error
-    return recipe
+from camg_policies.pocket.warmed import REBUILD, artefact_folder, load_recipe
 
 
 def load_codec(folder: Path | None = None, dialect: Dialect = BRACKET) -> ChatCodec:
@@ -54,7 +27,7 @@ def load_codec(folder: Path | None = None, dialect: Dialect = BRACKET) -> ChatCo
     try:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
     except Exception as error:  # tokenizers raises bare Exceptions for a damaged file
-        raise CorruptState(f"The tokenizer in {folder} cannot be read: {error}", hint=_REBUILD) from error
+        raise CorruptState(f"The tokenizer in {folder} cannot be read: {error}", hint=REBUILD) from error
     return TemplateCodec(tokenizer, dialect, terse=True)
 
 
@@ -89,7 +62,7 @@ class PocketPolicy:
         try:
             model = Qwen3ForCausalLM.from_pretrained(str(self._folder), dtype=torch.float32)
         except Exception as error:  # safetensors has its own exception types
-            raise CorruptState(f"The weights in {self._folder} cannot be read: {error}", hint=_REBUILD) from error
+            raise CorruptState(f"The weights in {self._folder} cannot be read: {error}", hint=REBUILD) from error
         return Actor(model.eval())
 
     def critic(self) -> ValueModel:

@@ -77,9 +77,10 @@ def resolve_config(
         names[kind] = convert(kind, value, str, sources[kind])
     selected = selection(envs, names)
     specs = {component_key(selected, kind, name): registry.spec(kind, name) for kind, name in selected}
-    layers.append(Layer(f"memory {names['memory']}", registry.spec("memory", names["memory"]).profile))
-    profile = registry.spec("policy", names["policy"]).profile
-    layers.append(Layer(f"profile of the policy {names['policy']}", profile))
+    policy, memory = registry.spec("policy", names["policy"]), registry.spec("memory", names["memory"])
+    if policy.embedded:
+        layers.append(Layer(f"memory {memory.name}", memory.pocket_profile))
+    layers.append(Layer(f"profile of the policy {policy.name}", policy.profile))
     estimator = registry.spec("estimator", names["estimator"])
     layers.append(Layer(f"estimator {estimator.name}", {"learner.clip": estimator.clip, "learner.kl": estimator.kl}))
 

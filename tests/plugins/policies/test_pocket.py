@@ -16,16 +16,20 @@ from click.testing import CliRunner
 from camg.errors import BackendUnavailable, CorruptState, UsageError
 from camg.plugins import load_registry
 from camg.testing import FolderSandbox, check_policy
-from camg.types import Message, Sampling
+from camg.types import Message, Sampling, TurnKind
+from camg_policies import camg_validate_run
 from camg_policies.config import POCKET_PROFILE, PocketConfig
 from camg_policies.pocket.build import build
 from camg_policies.pocket.commands import pocket
 from camg_policies.pocket.corpus import Stage, examples_of, texts_of
-from camg_policies.pocket.policy import ARTEFACT, FILES, PocketPolicy, load_codec, load_recipe
+from camg_policies.pocket.policy import PocketPolicy, load_codec
 from camg_policies.pocket.recipe import Recipe
+from camg_policies.pocket.warmed import ARTEFACT, FILES, artefact_folder, load_recipe, shipped
 from camg_policies.pocket.warmstart import WarmStartFailed, batches, copying
 
 torch.set_num_threads(1)
+
+WARMED = [name for name in load_registry().names("memory") if load_registry().spec("memory", name).pocket]
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +42,17 @@ def stage() -> Stage:
     return Stage(load_registry(), FolderSandbox())
 
 
-# ---------------------------------------------------------------- the artefact
-def test_the_artefact_is_small_whole_and_as_recorded():
-    assert sum(file.stat().st_size for file in ARTEFACT.iterdir()) < 4_000_000
-    record = load_recipe()
-    for name, expected in record["hashes"].items():
-        assert hashlib.sha256((ARTEFACT / name).read_bytes()).hexdigest() == expected, name
+# ---------------------------------------------------------------- the artefacts
+@pytest.mark.parametrize("name", shipped())
+def test_the_artefacts_are_small_whole_and_as_recorded(name):
+    folder = artefact_folder(name)
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 1_000_000
+    record = load_recipe(folder)
+    for file, expected in record["hashes"].items():
+        assert hashlib.sha256((folder / file).read_bytes()).hexdigest() == expected, file
     assert record["recipe"] == attrs.asdict(Recipe()), "the recipe has changed: run `camg pocket build`"
-    assert record["memory"] == "shell"
+    profile = load_registry().spec("memory", record["memory"]).pocket_profile
+    assert profile.get("pocket.artefact", "shell") == name
     for trial in record["trials"].values():
         assert 0.03 <= trial["complete"] <= 0.18
     assert record["gates"]["skill"] > Recipe().skill
@@ -98,7 +105,7 @@ def test_bad_artefacts_are_named(tmp_path):
 
 
 def test_a_package_without_artefact_is_unavailable(monkeypatch, tmp_path):
-    monkeypatch.setattr("camg_policies.pocket.policy.ARTEFACT", tmp_path / "none")
+    monkeypatch.setattr("camg_policies.pocket.warmed.ARTEFACT", tmp_path / "none")
     with pytest.raises(BackendUnavailable, match="camg pocket build"):
         PocketPolicy(PocketConfig())
 
@@ -133,6 +140,48 @@ def test_the_profile_has_room_for_every_demonstration(stage):
             assert not any(turn.observation.full for turn in episode.turns)
             assert all(len(s.token_ids) <= POCKET_PROFILE["rollout.prompt_tokens"] for s in episode.segments)
             assert kind == "demonstrator" or episode.outcome.complete
+
+
+@pytest.mark.parametrize("memory", WARMED)
+def test_a_warm_start_fits_its_memory(memory):
+    """Perfect play through the memory solves every task within the window, in tokens that the artefact has seen."""
+    stage = Stage(load_registry(), FolderSandbox(), memory)
+    profile = load_registry().spec("memory", memory).pocket_profile
+    codec = load_codec(artefact_folder(profile.get("pocket.artefact", "")))
+    episodes = stage.demonstrate("shop", "oracle", codec, 20, seed=11, first=9_000)
+    assert all(episode.outcome.complete for episode in episodes)
+    turns = [turn for episode in episodes for turn in episode.turns]
+    assert not any(turn.invalid or turn.observation.full for turn in turns)
+    assert max(len(turn.token_ids) for turn in turns) < stage.rollout.response_tokens
+    spoken = [turn for turn in turns if turn.memory_access or turn.kind is TurnKind.SUMMARY]
+    assert len(spoken) >= 2 * len(episodes), "each boundary is crossed through the memory"
+    assert all(codec.decode(turn.token_ids[:-1]).encode().isascii() for turn in spoken)
+
+
+def test_a_warm_start_is_refused_where_it_has_seen_nothing():
+    config = {"policy": "pocket", "pocket.artefact": "agemem", "env": ["shop", "maze"]}
+    (reason,) = camg_validate_run(config)
+    assert "'agemem'" in reason
+    assert "'maze'" in reason
+    assert not list(camg_validate_run({**config, "env": ["shop"]}))
+    assert not list(camg_validate_run({**config, "pocket.artefact": "/some/folder"})), "whoever built it knows"
+    assert not list(camg_validate_run({**config, "policy": "torch"}))
+
+
+def test_a_memory_without_habit_demonstrates_nothing():
+    stage = Stage(load_registry(), FolderSandbox(), "none")
+    with pytest.raises(UsageError, match="no habit"):
+        stage.habit()
+
+
+def test_environments_whose_scripts_know_files_alone_are_left_out():
+    def script(task, seed, dialect):
+        raise NotImplementedError
+
+    registry = load_registry()
+    spec = attrs.evolve(registry.spec("environment", "shop"), demonstrator=script, oracle=None)
+    assert Stage(registry, FolderSandbox())._speaks(spec)
+    assert not Stage(registry, FolderSandbox(), "agemem")._speaks(spec)
 
 
 @pytest.mark.slow
