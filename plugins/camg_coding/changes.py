@@ -23,7 +23,7 @@ MEMORY = ".agent_memory"
 PATCH_CHARACTERS = 64 << 10  # of a submission's diff that are kept
 _EFFORT = 100_000  # pairs of equal lines that showing one submission may cost
 
-_SKIPPED = {MEMORY: "notes are never submitted", ".git": ""}
+_SKIPPED = {MEMORY: "notes are never submitted", f"{MEMORY}.git": "", ".git": ""}
 _CACHES = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".tox", ".nox", ".venv"}
 _CONFIGURATION = {"pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml"}
 _START_UP = {"sitecustomize", "usercustomize"}
