@@ -35,8 +35,8 @@ GOLD_FAILS = "the repair does not pass"
 NO_STATEMENT = "no statement"
 
 AGAIN = 3
-"""Further runs of the failing tests where the project draws lots, threads or watches the clock: what wavers with the bug
-is in neither list. Elsewhere a bug behaves the same each time, and another run would cost a quarter of the build."""
+"""Further runs of the failing tests where the project draws lots, threads or watches the clock: what wavers with the
+bug is in neither list. Elsewhere a bug behaves the same each time, and a further run costs a quarter of the build."""
 _LUCK = re.compile(r"\b(random|secrets|uuid\d?|urandom|shuffle|threading|asyncio|concurrent|monotonic|perf_counter)\b")
 
 Write = Callable[[Instance, Sequence[Observation]], str]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -283,12 +284,24 @@ def bug(path: str, old: str, new: str) -> Bug:
 def test_bugs_are_rejected_by_reason(built, sandbox, changed, reason, monkeypatch):
     (profile,) = built.profiles.values()
     monkeypatch.setattr(admit, "mutant_seconds", lambda profile: 6.0)
+    if reason == admit.WAVERING:
+        monkeypatch.setattr(admit, "_LUCK", re.compile("split"))
     trial = Trial(tasks=built, profile=profile, pool=Pool(sandbox, 1), seed=0)
     if changed.files.get("toy/__init__.py"):
         changed = evolve(changed, files={"toy/__init__.py": ("", "raise ImportError\n")})
     outcome = trial.hold(changed)
     assert outcome.reason == reason
     assert outcome.instance is None
+
+
+@pytest.mark.parametrize(("line", "runs"), [("import random\n", 3), ("randomly = 1\n", 0), ("", 0)])
+def test_failing_tests_run_again_where_luck_has_a_part(built, sandbox, tmp_path, line, runs):
+    (profile,) = built.profiles.values()
+    shutil.copytree(built.tree(profile), tmp_path / "repos" / profile.key / "tree")
+    copy = evolve(built, folder=tmp_path)
+    with (copy.tree(profile) / "toy" / "words.py").open("a") as file:
+        file.write(line)
+    assert Trial(tasks=copy, profile=profile, pool=Pool(sandbox, 1), seed=0).again == runs
 
 
 def test_candidates_are_spread_and_the_same_in_every_process(built):
