@@ -47,6 +47,13 @@ def _untrained() -> Iterable[BaselineSpec]:
         settings={"run.updates": 0},
         table="Table 3 (C.2), frozen comparators",
     )
+    yield BaselineSpec(
+        name="letta",
+        summary="No training, and Letta Code's MemFS: memory files in a git repository, shown from its last commit.",
+        components={"memory": "letta"},
+        settings={"run.updates": 0},
+        table="Table 2, training-free controls",
+    )
 
 
 def _other_memories() -> Iterable[BaselineSpec]:

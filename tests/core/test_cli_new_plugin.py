@@ -59,6 +59,7 @@ BASELINES = {
     "camg-rl": ("shell", "response-gae"),
     "frozen": ("shell", "response-gae"),
     "frozen-auto-summary": ("auto-summary", "response-gae"),
+    "letta": ("letta", "response-gae"),
     "compaction-rl": ("compaction", "response-gae"),
     "compaction-rl-original": ("compaction", "compaction"),
     "agemem": ("agemem", "response-gae"),
@@ -82,7 +83,7 @@ def test_baselines_resolve_and_define_what_they_say(name):
     assert reasons_against(config, registry) == []
     assert (config.memory, config.estimator) == BASELINES[name]
     assert config.learner.no_memory_gradient == (name == "no-memory-gradient")
-    assert (config.run.updates == 0) == name.startswith("frozen")
+    assert (config.run.updates == 0) == name.startswith(("frozen", "letta"))
     values, spec = config.flat(), registry.spec("baseline", name)
     for key, value in spec.settings.items():
         assert value == values.get(key, values.get(f"memory:{key}")), key

@@ -212,8 +212,12 @@ def play(
     *,
     seed: int = 0,
     sandbox: object | None = None,
+    **rollout: int,
 ) -> Episode:
-    """Play one whole episode with a script in the real loop, with generous limits. Raises as the loop does."""
+    """Play one whole episode with a script in the real loop, with generous limits. Raises as the loop does.
+
+    ``rollout``: other limits than the defaults of ``[rollout]``, such as ``actions=5``.
+    """
     from camg.episode.loop import Components, run_episode
     from camg.settings import RolloutSettings
 
@@ -226,6 +230,6 @@ def play(
         codec=sampler.codec,
         sandbox=sandbox or FolderSandbox(),  # type: ignore[arg-type]
         limits=Limits(),
-        rollout=RolloutSettings(),
+        rollout=RolloutSettings(**rollout),
     )
     return run_episode(Dispatch(0, 0, task.env, task.id, seed), parts, label="camg-testing")
