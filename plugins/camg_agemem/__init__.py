@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from camg import hookimpl
-from camg.specs import MemorySpec
-from camg_agemem.config import AgeMemConfig
+from camg.specs import MemorySpec, RecipeSpec, RewardSpec
+from camg_agemem.config import AgeMemConfig, CompositeConfig, StagesConfig
 
 
 @hookimpl
@@ -22,6 +22,28 @@ def camg_memories() -> Iterable[MemorySpec]:
         habit="camg_agemem.habit:StoreHabit",
         pocket=True,
         pocket_profile={"pocket.artefact": "agemem", "agemem.dialect": "policy"},
+    )
+
+
+@hookimpl
+def camg_rewards() -> Iterable[RewardSpec]:
+    """Offer ``--reward agemem-composite``."""
+    yield RewardSpec(
+        name="agemem-composite",
+        summary="AgeMem's: task, use of the context, use of the store, and penalties, at the last response.",
+        factory="camg_agemem.reward:Composite",
+        config=CompositeConfig,
+    )
+
+
+@hookimpl
+def camg_recipes() -> Iterable[RecipeSpec]:
+    """Offer ``--recipe agemem-stages``."""
+    yield RecipeSpec(
+        name="agemem-stages",
+        summary="AgeMem's three stages: exposure with retrieval unasked, distraction, then the memory as it is.",
+        factory="camg_agemem.recipe:Stages",
+        config=StagesConfig,
     )
 
 

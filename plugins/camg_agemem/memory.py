@@ -16,6 +16,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,8 +26,9 @@ from camg.workspace.memory import PassiveSession, summary_prompt
 from camg_agemem import tools as named
 from camg_agemem.config import AgeMemConfig
 from camg_agemem.dialect import AgeMemDialect
+from camg_agemem.distractors import distraction
 from camg_agemem.encoders import Encoder, encoder
-from camg_agemem.store import Refused, Store
+from camg_agemem.store import Entry, Refused, Store
 
 ABOUT = """\
 Your context is bounded, and nothing of it is saved for you: once it is full the task is over. Add_memory keeps an entry
@@ -97,11 +99,19 @@ class AgeMemSession(PassiveSession):
         return rewrite() if rewrite else None
 
     def at_boundary(self, boundary: Boundary) -> Replace | Continue:
-        """Nothing is replaced under pressure; a declared boundary clears the context, and a rewrite with it."""
-        if boundary.kind is BoundaryKind.PRESSURE:
+        """Nothing is replaced under pressure, but with ``reset``; a declared boundary clears, rewrites as well."""
+        if boundary.kind is BoundaryKind.PRESSURE and not self._config.reset:
             return Continue()
         self._rewrite = None
-        return Replace()
+        noise = distraction(f"{self.view.task.id}:{self.turns}", self._config.distractors)
+        return Replace("\n".join(filter(None, [noise, self._injected(self.view.brief())])))
+
+    def after_action(self, action: Action, result: StepResult) -> StepResult:
+        """With ``inject``, the entries nearest to what was just seen stand below it."""
+        shown = result.observation.shown
+        if action.tool in named.NAMES or not (found := self._injected(shown)):
+            return result
+        return attrs.evolve(result, observation=attrs.evolve(result.observation, shown=f"{shown}\n{found}"))
 
     def accesses(self, action: Action, before: Manifest, after: Manifest) -> bool:
         """A call of one of the six tools, or a response that tried one and did not parse."""
@@ -132,8 +142,9 @@ class AgeMemSession(PassiveSession):
             raise Refused(f"top_k must be from 1 to {MOST}, got {str(top_k)[:20]}")
         self._check(query=query, metadata_filter=metadata_filter or {})
         found = self._store.nearest(self._embed(query), top_k, metadata_filter or {})
-        lines = [f"{entry.id} ({score:.2f}): {entry.content}" for entry, score in found]
-        return "\n".join(lines) or f"Nothing fits among {len(self._store)} entries."
+        return (
+            "\n".join(_row(entry, score) for entry, score in found) or f"Nothing fits among {len(self._store)} entries."
+        )
 
     # ------------------------------------------------------------ the context
     def _summary(self, span: str) -> str:
@@ -178,6 +189,14 @@ class AgeMemSession(PassiveSession):
         self._rewrite = lambda: Replace(keep=keep)
         return f"Removed {sum(near)} of {sum(map(bool, texts))} messages."
 
+    # ------------------------------------------------------------ its recipe's stages
+    def _injected(self, query: str) -> str:
+        """What the store holds near to ``query``; nothing without ``inject``."""
+        if not (self._config.inject and len(self._store)):
+            return ""
+        found = self._store.nearest(self._embed(query), self._config.top_k, {})
+        return "\n".join(["[memory]", *(_row(entry, score) for entry, score in found)])
+
     # ------------------------------------------------------------ helpers
     @property
     def _now(self) -> int:
@@ -206,6 +225,10 @@ class AgeMemSession(PassiveSession):
                 raise Refused(f"{name} has {size} bytes, the limit is {self._config.text_bytes}")
             if isinstance(value, str) and not value.strip():
                 raise Refused(f"{name} is empty")
+
+
+def _row(entry: Entry, score: float) -> str:
+    return f"{entry.id} ({score:.2f}): {entry.content}"
 
 
 def _plain(text: str) -> str:

@@ -118,10 +118,12 @@ class EpisodeLoop(RunningEpisode):
 
     def _step(self) -> EndReason | None:
         """One response and everything that follows from it."""
+        if self._spent() >= self._budget:
+            return EndReason.ACTION_LIMIT
         rewrite = guard("memory", self._memory.before_turn)
         if rewrite is not None:
             self._cross(rewrite)
-        if self._spent() >= self._budget:
+        if self._spent() >= self._budget:  # the rewrite may have taken slots
             return EndReason.ACTION_LIMIT
         self._check_deadline()
         response = self._sample()
@@ -253,6 +255,7 @@ class EpisodeLoop(RunningEpisode):
         meta: dict[str, Any] = {
             "dialect": self.codec.dialect.name,
             "temperature": self._parts.rollout.temperature,
+            "prompt_tokens": self._parts.rollout.prompt_tokens,
             "brief": self._opening,
         }
         return Episode(
