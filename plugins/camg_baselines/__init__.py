@@ -48,6 +48,13 @@ def _untrained() -> Iterable[BaselineSpec]:
         table="Table 3 (C.2), frozen comparators",
     )
     yield BaselineSpec(
+        name="mem0",
+        summary="No training, and Mem0: the frozen policy extracts memories at each boundary, the nearest are shown.",
+        components={"memory": "mem0"},
+        settings={"run.updates": 0},
+        table="Table 2, training-free controls",
+    )
+    yield BaselineSpec(
         name="letta",
         summary="No training, and Letta Code's MemFS: memory files in a git repository, shown from its last commit.",
         components={"memory": "letta"},
@@ -83,6 +90,18 @@ def _other_memories() -> Iterable[BaselineSpec]:
         components={"memory": "agemem", "estimator": "response-gae"},
         settings=PAPER,  # its own envelope is its default; the embedded policy has learnt it in brackets
         table="Table 2; Table 10 (D.4), first row",
+    )
+    yield BaselineSpec(
+        name="agemem-original",
+        summary="AgeMem with its own recipe: three stages, step-wise GRPO over groups of 8, composite reward.",
+        components={
+            "memory": "agemem",
+            "estimator": "stepwise-grpo",
+            "reward": "agemem-composite",
+            "recipe": "agemem-stages",
+        },
+        settings={**PAPER, "stepwise-grpo.size": 8, "learner.kl": 0.1, "learner.clip": 0.0},
+        table="Table 10 (D.4), second row",
     )
     yield BaselineSpec(
         name="apply-patch",

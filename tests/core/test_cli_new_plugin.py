@@ -59,10 +59,12 @@ BASELINES = {
     "camg-rl": ("shell", "response-gae"),
     "frozen": ("shell", "response-gae"),
     "frozen-auto-summary": ("auto-summary", "response-gae"),
+    "mem0": ("mem0", "response-gae"),
     "letta": ("letta", "response-gae"),
     "compaction-rl": ("compaction", "response-gae"),
     "compaction-rl-original": ("compaction", "compaction"),
     "agemem": ("agemem", "response-gae"),
+    "agemem-original": ("agemem", "stepwise-grpo"),
     "apply-patch": ("apply-patch", "response-gae"),
     "no-memory-gradient": ("shell", "response-gae"),
     "token-gae": ("shell", "token-gae"),
@@ -83,7 +85,7 @@ def test_baselines_resolve_and_define_what_they_say(name):
     assert reasons_against(config, registry) == []
     assert (config.memory, config.estimator) == BASELINES[name]
     assert config.learner.no_memory_gradient == (name == "no-memory-gradient")
-    assert (config.run.updates == 0) == name.startswith(("frozen", "letta"))
+    assert (config.run.updates == 0) == name.startswith(("frozen", "letta", "mem0"))
     values, spec = config.flat(), registry.spec("baseline", name)
     for key, value in spec.settings.items():
         assert value == values.get(key, values.get(f"memory:{key}")), key
