@@ -21,7 +21,7 @@ LAYERS = [
     {"protocols", "specs"},
     {"hookspecs", "settings"},
     {"discovery", "plugins", "config", "weights"},
-    {"workspace", "episode"},
+    {"workspace", "episode", "serve"},
     {"testing"},
     {"rollout"},
     {"learn"},
@@ -42,6 +42,7 @@ ALLOWED = {
     "camg.testing",
     "camg.episode.chat",
     "camg.episode.actions",
+    "camg.serve",
     "camg.weights",
 }
 """What a plugin may import of camg, besides what lies below ``camg.workspace`` and ``camg.learn``."""

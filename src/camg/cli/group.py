@@ -17,6 +17,7 @@ SECTIONS: dict[str, dict[str, str]] = {
         "run": "Train a policy: one run, from warm start to summary.",
         "sweep": "Train a grid: every combination of components and settings.",
         "eval": "Evaluate a checkpoint on held-out tasks, with intervals.",
+        "serve": "Serve a policy or a checkpoint over HTTP, as OpenAI's API.",
     },
     "Look at results": {
         "report": "Table and learning curve of one run or several.",

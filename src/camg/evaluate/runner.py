@@ -47,7 +47,7 @@ def evaluate(
         queue = Queue(folder, reruns=config.rollout.reruns, create=True, evaluating=True)
         queue.release_dead()
         queue.enqueue(plan)
-        pinned = _pin(weights, version, Path(scratch) / "weights") if weights is not None else None
+        pinned = pin(weights, version, Path(scratch) / "weights") if weights is not None else None
         rig = build_rig(config, registry, sampling=sampling or Sampling(temperature=0.0), weights=pinned)
         try:
             drain(
@@ -80,7 +80,7 @@ def completed(queue: Queue) -> list[Episode]:
     return episodes
 
 
-def _pin(weights: Path, version: int | None, folder: Path) -> Path:
+def pin(weights: Path, version: int | None, folder: Path) -> Path:
     """A folder that holds one version only, so that a run that goes on publishing does not move the evaluation."""
     from camg import weights as published
 

@@ -60,7 +60,7 @@ def test_two_shop_episodes_and_one_update(policy):
     rollout = RolloutSettings(
         prompt_tokens=900, response_tokens=24, observation_tokens=120, reserve_tokens=64, actions=3, slots=2
     )
-    stage = Stage(registry, FolderSandbox(), rollout)
+    stage = Stage(registry, FolderSandbox(), rollout=rollout)
     engine = policy.sampler(Sampling())
     episodes = stage.run("shop", engine, policy.codec, 2, seed=0, split="pocket")
     engine.close()
