@@ -11,6 +11,7 @@ from importlib import metadata
 import pytest
 
 from camg import hookspecs
+from camg.config import resolve_config
 from camg.plugins import KINDS, Status, load_registry
 
 HOOKS: dict[str, Callable[..., object]] = {
@@ -74,10 +75,11 @@ def test_the_documented_plugin_registers_and_works(hook, capsys):
 
 
 def test_the_documented_observers_run(capsys):
+    settings = resolve_config(load_registry(quiet=True), environ={}).flat()
     arguments = {
         "camg_run_start": {"run": {"directory": "runs/x"}},
         "camg_run_end": {"run": {}, "outcome": {"status": "finished"}},
-        "camg_validate_run": {"config": {"env": ["maze"], "memory": "mem0"}},
+        "camg_validate_run": {"config": {**settings, "env": ["maze"], "memory": "mem0"}},
         "camg_health_checks": {},
     }
     for hook, given in arguments.items():
