@@ -75,7 +75,7 @@ def _remedy(result: SuiteResult) -> str:
 
 def mutant_seconds(profile: Profile) -> float:
     """How long a run over a bug may take: a loop that never ends should be seen soon."""
-    return min(profile.timeout, 5.0 + 3.0 * profile.seconds)
+    return min(profile.timeout, 3.0 + 2.5 * profile.seconds)
 
 
 def tree_text(tree: Path, path: str) -> str:
