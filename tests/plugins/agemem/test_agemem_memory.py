@@ -62,7 +62,7 @@ def test_it_keeps_its_promises(dialect, aliases):
 
 @BOTH
 def test_a_shop_task_is_solved_through_the_store(dialect):
-    episode = solve(agemem(dialect=dialect), StoreHabit(), eager=True)
+    episode = solve(agemem(dialect=dialect), StoreHabit())
     assert episode.outcome.complete, [turn.text for turn in episode.turns]
     used = [turn.action.tool for turn in episode.turns if turn.memory_access]
     assert used.count("Add_memory") >= 2

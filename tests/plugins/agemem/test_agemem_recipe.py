@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from through import solve
 
@@ -29,7 +29,7 @@ PRESSURE, DECLARED = Boundary(BoundaryKind.PRESSURE, "keep it"), Boundary(Bounda
 def solved(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        return solve(AgeMem(AgeMemConfig(dialect="policy")), StoreHabit(), eager=True)
+        return solve(AgeMem(AgeMemConfig(dialect="policy")), StoreHabit())
 
 
 @pytest.fixture
@@ -89,6 +89,7 @@ def test_by_hand(solved):
 TOOLS = st.sampled_from(["Add_memory", "Retrieve_memory", "Update_memory", None])
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TOOLS, st.text()), min_size=1))
 def test_bounds_hold_for_any_text(solved, calls):
     turns = tuple(called(solved.turns[0], tool, shown) for tool, shown in calls)

@@ -22,7 +22,7 @@ def test_it_keeps_its_promises():
 
 
 def test_a_shop_task_is_solved_through_it(sandbox):
-    episode = solve(Letta(LettaConfig()), CommitHabit(), eager=True, sandbox=sandbox)
+    episode = solve(Letta(LettaConfig()), CommitHabit(), sandbox=sandbox)
     assert episode.outcome.complete, [turn.text for turn in episode.turns]
     used = [turn for turn in episode.turns if turn.memory_access]
     assert len(used) >= 2

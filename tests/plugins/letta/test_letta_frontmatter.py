@@ -17,12 +17,14 @@ LINES = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs
 )
 
 
+@settings(deadline=None)
 @given(st.lists(LINES, max_size=5), st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
 def test_a_file_is_its_parts(header, body):
     file = Parsed(tuple(header), body)
     assert parse(file.text()) == file
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 def test_a_description_is_one_line_whatever_it_is(text):
     file = parse(FILE).described(text)

@@ -45,7 +45,7 @@ def test_it_keeps_its_promises():
 
 
 def test_a_shop_task_is_solved_by_searching():
-    episode = solve(Prolong(ProlongConfig()), LogHabit(), eager=True)
+    episode = solve(Prolong(ProlongConfig()), LogHabit())
     assert episode.outcome.complete, [turn.text for turn in episode.turns]
     searched = [turn for turn in episode.turns if turn.memory_access]
     assert len(searched) >= 2
