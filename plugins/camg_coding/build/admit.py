@@ -16,7 +16,7 @@ from camg.protocols import Box
 from camg_coding.build.boxes import Pool
 from camg_coding.build.journal import ADMITTED, Outcome
 from camg_coding.build.observe import Observation, observe, public_name
-from camg_coding.build.reference import mutant_seconds
+from camg_coding.build.reference import SLACK, mutant_seconds
 from camg_coding.build.statement import leak, title_and_text
 from camg_coding.grading.grader import test_files
 from camg_coding.grading.suite import SuiteResult, grading_limits, run_suite
@@ -85,9 +85,10 @@ class Trial:
 
     def _run(self, bug: Bug) -> tuple[SuiteResult, frozenset[str], tuple[Observation, ...]]:
         """The suite over the tree with the bug, which of its failing tests pass at times, and what a user would see."""
-        tree, seconds = self.tasks.tree(self.profile), mutant_seconds(self.profile)
+        tree, seconds = self.tasks.tree(self.profile), SLACK * mutant_seconds(self.profile)
         start = workspace(self.tasks, self.profile, tree)
-        with self.pool.opened(start, limits=grading_limits(seconds)) as box:
+        limits = evolve(grading_limits(seconds), cpu_seconds=mutant_seconds(self.profile))
+        with self.pool.opened(start, limits=limits) as box:
             for path, (_, after) in bug.files.items():
                 box.write(path, after.encode("utf-8", "surrogateescape"))
             result = run_suite(box, self.profile, wall_seconds=seconds)
