@@ -13,7 +13,7 @@ from camg.cli.summary import print_table
 from camg.config import RunConfig
 from camg.config.rundir import saved_configs
 from camg.errors import ExitCode, UsageError
-from camg.report.format import composition, percent
+from camg.report.format import composition, mean_costs, percent
 from camg.types import Sampling
 
 
@@ -97,7 +97,7 @@ def _evaluate(registry: Any, config: RunConfig, cell: Path, options: dict[str, A
 def _print(result: dict[str, Any], config: RunConfig) -> None:
     decoding = "greedy" if result["temperature"] == 0 else f"temperature {result['temperature']:g}"
     click.echo(f"{result['run']} cell {result['cell']}: weights {result['weights']}, {decoding}, held out\n")
-    table = [["env", "measure", "value", "95 % interval", "episodes", "turns"]]
+    table = [["env", "measure", "value", "95 % interval", "episodes", "turns", "actions"]]
     for env, row in result["environments"].items():
         for measure, label in (("success", "success"), ("complete", "wholly solved")):
             found = row[measure]
@@ -109,9 +109,12 @@ def _print(result: dict[str, Any], config: RunConfig) -> None:
                     f"{percent(found['low'])} to {percent(found['high'])}" if found else "-",
                     f"{row['episodes']}" + (f" ({row['faults']} faults)" if row["faults"] else ""),
                     f"{row['turns']:.1f}",
+                    f"{row['slots']:.1f}",
                 ]
             )
     print_table(table)
     for env, row in result["environments"].items():
         if row["failures"]:
             click.echo(f"\n{env}, not wholly solved: {composition(row['failures'])}")
+        if row["costs"]:
+            click.echo(f"\n{env}, used beside the policy's own responses: {mean_costs(row['costs'])}")

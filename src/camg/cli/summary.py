@@ -12,7 +12,7 @@ from camg.cli.grid import Grid, refusal
 from camg.cli.options import echo_json
 from camg.config import RunConfig, RunDirectory
 from camg.config.toml import format_value
-from camg.report.format import composition, duration, percent
+from camg.report.format import composition, duration, mean_costs, percent
 from camg.report.labels import SEED, tell_apart
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ def outcome_lines(cell: Mapping[str, Any]) -> list[str]:
         lines.append(f"  {click.style(env, bold=True)}: " + ", ".join(parts))
         if failures := (last.get("environments") or {}).get(env, {}).get("failures"):
             lines.append(f"    not wholly solved: {composition(failures)}")
+        if costs := (last.get("environments") or {}).get(env, {}).get("costs"):
+            lines.append(f"    used beside the policy's own responses: {mean_costs(costs)}")
     if lines:
         lines.append("  (held-out tasks, at the training temperature)")
     return lines or ["  no evaluation was made (evaluation.tasks = 0)"]

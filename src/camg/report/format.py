@@ -33,3 +33,8 @@ def composition(counts: Mapping[str, int]) -> str:
     """``{"wrong fix": 58, "never submitted": 35}`` -> ``"wrong fix 58 (62.4 %), never submitted 35 (37.6 %)"``."""
     total = sum(counts.values())
     return ", ".join(f"{name} {count} ({percent(count / total)})" for name, count in counts.items())
+
+
+def mean_costs(costs: Mapping[str, float]) -> str:
+    """``{"git_calls": 4.0, "model_tokens": 812.25}`` -> ``"git calls 4.0, model tokens 812.2 for each episode"``."""
+    return ", ".join(f"{name.replace('_', ' ')} {value:.1f}" for name, value in costs.items()) + " for each episode"

@@ -177,9 +177,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not (length.isascii() and length.isdigit()):
             self.close_connection = True
             raise Refusal("Expected a body with a Content-Length.", status=411)
-        if int(length) > BODY_BYTES:
+        if len(length) > 15 or int(length) > BODY_BYTES:
             self.close_connection = True
-            raise Refusal(f"Expected at most {BODY_BYTES} bytes, got {int(length)}.", status=413)
+            raise Refusal(f"Expected at most {BODY_BYTES} bytes, got {length[:40]}.", status=413)
         data = self.rfile.read(int(length))
         try:
             return json.loads(data)
