@@ -23,12 +23,26 @@ def pocket() -> None:
 @click.option("--memory", default="shell", show_default=True, help="What the demonstrations keep their notes by.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to write; default: the package's own.")
 @click.option("--seed", type=int, default=Recipe().seed, show_default=True, help="Seed of everything random.")
+@click.option(
+    "--copy-loss",
+    type=float,
+    default=Recipe().copy_loss,
+    show_default=True,
+    help="Loss that ends the copying stage; lower where calls of the memory are long.",
+)
 @click.option("--env", "envs", multiple=True, help="Environment to learn from (repeatable). Default: all that can.")
 @click.option("--sandbox", default="bwrap", show_default=True, help="Where the demonstrations run.")
 @click.option("--check", is_flag=True, help="Write nothing; rebuild and compare with the shipped artefact.")
 @click.option("--json", "as_json", is_flag=True, help="The recipe record on stdout.")
 def build(
-    memory: str, out: Path | None, seed: int, envs: tuple[str, ...], sandbox: str, check: bool, as_json: bool
+    memory: str,
+    out: Path | None,
+    seed: int,
+    copy_loss: float,
+    envs: tuple[str, ...],
+    sandbox: str,
+    check: bool,
+    as_json: bool,
 ) -> None:
     """Warm-start the embedded policy on the environments' demonstrations (a few minutes, one core)."""
     from camg.plugins import load_registry
@@ -44,14 +58,14 @@ def build(
     registry = load_registry()
     name = str(registry.spec("memory", memory).pocket_profile.get("pocket.artefact", ""))
     shipped = load_recipe(artefact_folder(name)) if check else None
+    recipe = evolve(Recipe(), seed=seed, copy_loss=copy_loss)
     if shipped is not None:
         envs = envs or tuple(shipped["environments"])
-        seed, memory = shipped["recipe"]["seed"], shipped["memory"]
+        recipe, memory = Recipe(**shipped["recipe"]), shipped["memory"]
     out = out or (ARTEFACTS / name if name else ARTEFACT)
     box = registry.build("sandbox", sandbox)
     try:
         stage = Stage(registry, box, memory)
-        recipe = evolve(Recipe(), seed=seed)
         if shipped is None:
             record = make(stage, envs, recipe, out.absolute(), say)
         else:

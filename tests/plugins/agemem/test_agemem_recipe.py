@@ -142,7 +142,8 @@ def test_the_second_stage_clears_and_distracts(box):
 
 def test_stages_are_thirds_of_a_run_and_evaluations_are_of_the_last():
     registry = load_registry(quiet=True)
-    options = {"env": ["shop"], "baseline": "agemem-original", "run.updates": 9, "run.episodes": 8, "policy": "pocket"}
+    options = {"env": ["shop"], "baseline": "agemem-original", "run.updates": 9, "run.episodes": 8}
+    options |= {"policy": "torch", "torch.model": "some/model"}
     config = resolve_config(registry, command_line=options, environ={})
     assert reasons_against(config, registry) == []
     plan = stage_plan(config, registry)
