@@ -18,6 +18,6 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_apply_patch.memory:ApplyPatchMemory",
         config=ApplyPatchConfig,
         habit="camg_apply_patch.habit:PatchHabit",
-        pocket_reason="the package carries no warm start through its tool yet",
+        pocket=True,
         pocket_profile={"pocket.artefact": "apply-patch"},
     )

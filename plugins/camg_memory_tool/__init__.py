@@ -18,4 +18,6 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_memory_tool.memory:MemoryTool",
         config=MemoryToolConfig,
         habit="camg_memory_tool.habit:ToolHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "memory-tool"},
     )

@@ -18,4 +18,6 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_prolong.memory:Prolong",
         config=ProlongConfig,
         habit="camg_prolong.habit:LogHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "prolong"},
     )

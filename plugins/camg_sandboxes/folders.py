@@ -18,9 +18,13 @@ from camg.errors import BackendUnavailable
 
 
 def root() -> Path:
-    """This user's folder of folders, made if need be. Raises :class:`BackendUnavailable` if another user owns it."""
+    """This user's folder of folders, made if need be. Raises :class:`BackendUnavailable` if another user owns it.
+
+    It lies in ``CAMG_RUNTIME_DIR``, or else where the system keeps what ends with it.
+    """
     uid = os.getuid()
-    runtime = "/run" if uid == 0 else os.environ.get("XDG_RUNTIME_DIR", "")
+    # not /run/user/0 for root: nobody else may enter there, and root's boxes belong to nobody
+    runtime = os.environ.get("CAMG_RUNTIME_DIR") or ("/run" if uid == 0 else os.environ.get("XDG_RUNTIME_DIR", ""))
     parent = runtime if runtime and os.access(runtime, os.W_OK) else tempfile.gettempdir()
     folder = Path(parent, f"camg-sandboxes-{uid}")
     folder.mkdir(mode=0o711, exist_ok=True)

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from camg.protocols import Box
 from camg.types import Limits, Workspace
+from camg_sandboxes import folders
 from camg_sandboxes.bwrap import BwrapConfig, BwrapSandbox, probe
 
 OpenBox = Callable[..., Box]
 WORKSPACE = {"base", "inputs", "variables", "hidden"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _own_folders() -> Iterator[None]:
+    """Tests here count folders of boxes: those of other tests and runs must not be among them."""
+    folder = Path(tempfile.mkdtemp(prefix="camg-test-", dir=folders.root().parent))
+    folder.chmod(0o711)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CAMG_RUNTIME_DIR", str(folder))
+        yield
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")

@@ -105,7 +105,7 @@ def test_folders_are_kept_as_long_as_their_owner_lives() -> None:
 
 def test_a_folder_of_another_user_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 54_321)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("CAMG_RUNTIME_DIR", str(tmp_path))
     with pytest.raises(BackendUnavailable, match="only this user"):
         folders.root()
 
