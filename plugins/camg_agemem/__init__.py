@@ -20,7 +20,7 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_agemem.memory:AgeMem",
         config=AgeMemConfig,
         habit="camg_agemem.habit:StoreHabit",
-        pocket_reason="the package carries no warm start through its tools yet",
+        pocket=True,
         pocket_profile={"pocket.artefact": "agemem", "agemem.dialect": "policy"},
     )
 
