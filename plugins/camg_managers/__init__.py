@@ -18,6 +18,8 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_managers.auto_summary:AutoSummary",
         config=AutoSummaryConfig,
         habit="camg_managers.habit:AnswerHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "summary"},
     )
     yield MemorySpec(
         name="overwrite",
@@ -25,6 +27,8 @@ def camg_memories() -> Iterable[MemorySpec]:
         factory="camg_managers.overwrite:Overwrite",
         config=OverwriteConfig,
         habit="camg_managers.habit:AnswerHabit",
+        pocket=True,
+        pocket_profile={"pocket.artefact": "overwrite"},
     )
     yield MemorySpec(
         name="sliding-window",

@@ -13,7 +13,9 @@ import pytest
 import camg_sandboxes
 from camg.errors import BackendUnavailable
 from camg.specs import resolve
+from camg.testing import check_sandbox
 from camg_sandboxes import bwrap, folders, health, seccomp, system
+from camg_sandboxes.process import ProcessConfig, ProcessSandbox
 
 
 def test_the_two_sandboxes_are_offered() -> None:
@@ -28,6 +30,11 @@ def test_the_two_sandboxes_are_offered() -> None:
 def test_the_plugin_imports_nothing_heavy() -> None:
     code = "import camg_sandboxes, sys; list(camg_sandboxes.camg_sandboxes()); print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+
+
+def test_what_is_promised_to_third_parties_holds_for_ours(sandbox: bwrap.BwrapSandbox) -> None:
+    check_sandbox(sandbox)
+    check_sandbox(ProcessSandbox(ProcessConfig(i_know_this_is_not_isolated=True)), isolated=False)
 
 
 def test_health_says_what_works(bwrap_works: None) -> None:
