@@ -66,7 +66,6 @@ class EnvironmentSpec(Spec):
     pocket_drill_split: str | None = None  # where perfect play needs no memory: teaches acting on what is visible
     demonstrator: Reference | None = None  # (task, seed, dialect, habit=None) -> Script: imperfect demonstrations
     oracle: Reference | None = None  # the same: solves every task through memory; without a habit, through files
-    pocket_gates: Reference | None = None  # () -> Sequence[camg.protocols-free gate records], see camg_policies.pocket
     build_command: Reference | None = None
     check_command: Reference | None = None
 

@@ -92,7 +92,13 @@ def test_baselines_resolve_and_define_what_they_say(name):
     assert spec.table
 
 
-@pytest.mark.parametrize("name", ["camg-rl", "frozen", "no-memory-gradient", "token-gae", "continuation-only"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("camg-rl", "frozen", "no-memory-gradient", "token-gae", "continuation-only", "continuation-only-eval"),
+        *("compaction-rl", "compaction-rl-original", "agemem", "agemem-original", "apply-patch", "frozen-auto-summary"),
+    ],
+)
 def test_what_the_embedded_policy_can_do_is_offered_with_it(name):
     registry = load_registry(quiet=True)
     config = resolve_config(registry, command_line={"env": ["shop"], "baseline": name}, environ={})
@@ -109,3 +115,9 @@ def test_show_prints_all_that_a_baseline_sets(capsys):
     assert item["facts"]["table"] == "Table 2"
     assert [row["name"] for row in item["settings"]] == ["learner.no_memory_gradient", "shell.continuation_only"]
     assert all(row["help"] for row in item["settings"])
+
+
+def test_show_says_why_the_embedded_policy_does_not_go_with_a_memory_only_where_it_does_not(capsys):
+    assert run_cli(["show", "memory", "--json"]) == 0
+    for item in json.loads(capsys.readouterr().out):
+        assert ("pocket_reason" in item["facts"]) is not item["facts"]["pocket"], item["name"]

@@ -74,6 +74,8 @@ def _component(registry: Registry, kind: str, name: str) -> dict[str, Any]:
     item = {"kind": kind, "name": name, "summary": spec.summary, "plugin": registry.provider(kind, name).name}
     hidden = {"name", "summary", "factory", "config"}
     facts = {a.name: getattr(spec, a.name) for a in attrs.fields(type(spec)) if a.name not in hidden}
+    if facts.get("pocket"):
+        del facts["pocket_reason"]  # why not
     item["facts"] = {key: _fact(value) for key, value in facts.items() if value not in (None, (), {})}
     item["options"] = describe_options(spec.config) if hasattr(spec, "config") else []
     if kind == "baseline":
