@@ -16,6 +16,7 @@ from camg.config.convert import option_types, plain, type_name
 from camg.config.toml import format_value
 from camg.errors import UsageError
 from camg.plugins import KINDS, Registry, did_you_mean
+from camg.specs import MemorySpec
 
 
 class Subject(click.ParamType):  # type: ignore[type-arg]
@@ -73,9 +74,9 @@ def _component(registry: Registry, kind: str, name: str) -> dict[str, Any]:
     spec = registry.spec(kind, name)
     item = {"kind": kind, "name": name, "summary": spec.summary, "plugin": registry.provider(kind, name).name}
     hidden = {"name", "summary", "factory", "config"}
+    if isinstance(spec, MemorySpec) and spec.pocket:
+        hidden.add("pocket_reason")  # why not
     facts = {a.name: getattr(spec, a.name) for a in attrs.fields(type(spec)) if a.name not in hidden}
-    if facts.get("pocket"):
-        del facts["pocket_reason"]  # why not
     item["facts"] = {key: _fact(value) for key, value in facts.items() if value not in (None, (), {})}
     item["options"] = describe_options(spec.config) if hasattr(spec, "config") else []
     if kind == "baseline":
