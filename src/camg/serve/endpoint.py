@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import itertools
 import json
+import socket
 import socketserver
 import threading
 import time
@@ -33,7 +34,8 @@ class Endpoint:
         complete: answers a chat; called from several threads at once.
         model: the name that requests must give.
         encoder: of ``/v1/embeddings``, under the name :data:`EMBEDDING`; default a :class:`HashingEncoder`.
-        host: the address to listen at; the loopback is seen by this machine alone.
+        host: the address to listen at (IPv4, IPv6 without brackets, or a name); the loopback is seen by this machine
+            alone.
         port: 0: any free one (:attr:`address` says which).
         key: what requests must bring as a bearer token; empty: nothing.
 
@@ -68,8 +70,8 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The base URL that clients want, e.g. ``http://127.0.0.1:40001/v1``."""
-        host, port = self._server.server_address[:2]
-        return f"http://{host!s}:{port}/v1"
+        host, port = str(self._server.server_address[0]), self._server.server_address[1]
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
     def close(self) -> None:
         """Stop listening. Safe to call twice."""
@@ -121,6 +123,8 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], endpoint: Endpoint) -> None:
         self.endpoint = endpoint
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:

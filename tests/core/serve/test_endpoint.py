@@ -160,6 +160,20 @@ def test_many_at_a_time_and_two_endpoints():
     assert texts == [f"you said {number}" for number in range(16)]
 
 
+def test_ipv6_is_served_too():
+    """Where this machine has it; the address is one that clients understand."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        with pytest.raises(BackendUnavailable):
+            Endpoint(echo, model="m", host="::1")
+        return
+    with Endpoint(echo, model="m", host="::1") as endpoint:
+        assert endpoint.address.startswith("http://[::1]:")
+        with urllib.request.urlopen(f"{endpoint.address}/models", timeout=20) as reply:
+            assert json.load(reply)["data"][0]["id"] == "m"
+
+
 def test_closing_frees_the_port():
     endpoint = Endpoint(echo, model="m")
     port = int(endpoint.address.removesuffix("/v1").rpartition(":")[2])
