@@ -61,7 +61,10 @@ class Endpoint:
         try:
             self._server = _Server((host, port), self)
         except (OSError, OverflowError) as error:
-            raise BackendUnavailable(f"Nothing can be served at {host}:{port}: {error}") from error
+            raise BackendUnavailable(
+                f"Nothing can be served at {_place(host, port)}: {error}",
+                hint="Choose another address, or another port (0: any free one).",
+            ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, name="camg-endpoint", daemon=True
         )
@@ -70,8 +73,8 @@ class Endpoint:
     @property
     def address(self) -> str:
         """The base URL that clients want, e.g. ``http://127.0.0.1:40001/v1``."""
-        host, port = str(self._server.server_address[0]), self._server.server_address[1]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
+        host, port = self._server.server_address[:2]
+        return f"http://{_place(str(host), port)}/v1"
 
     def close(self) -> None:
         """Stop listening. Safe to call twice."""
@@ -110,6 +113,11 @@ class Endpoint:
             texts, packed = wire.embedding_texts(body, EMBEDDING, dimensions)
             return wire.embedding_reply(self.encoder.encode(texts), model=EMBEDDING, packed=packed)
         raise _nothing_at(path)
+
+
+def _place(host: str, port: int) -> str:
+    """``host:port`` as a URL has it: IPv6 addresses in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _nothing_at(path: str) -> Refusal:
