@@ -75,7 +75,7 @@ def _component(registry: Registry, kind: str, name: str) -> dict[str, Any]:
     item = {"kind": kind, "name": name, "summary": spec.summary, "plugin": registry.provider(kind, name).name}
     hidden = {"name", "summary", "factory", "config"}
     if isinstance(spec, MemorySpec) and spec.pocket:
-        hidden.add("pocket_reason")  # why not
+        hidden.add("pocket_reason")  # it says why the embedded policy does not go with a memory
     facts = {a.name: getattr(spec, a.name) for a in attrs.fields(type(spec)) if a.name not in hidden}
     item["facts"] = {key: _fact(value) for key, value in facts.items() if value not in (None, (), {})}
     item["options"] = describe_options(spec.config) if hasattr(spec, "config") else []
